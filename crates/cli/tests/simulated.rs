@@ -412,6 +412,36 @@ fn deepest(ios: &[IoRow], stream: u32) -> i64 {
         .unwrap_or(0)
 }
 
+/// A stream of shares of reads, and of writes among the rest, in a range: offset and length in bytes.
+fn mixed_stream(depth: u32, shares: (u32, u32), random_percent: u32, range: (u64, u64)) -> Stream {
+    let mut stream = stream(depth);
+    let read = shares.0;
+    let write = (100 - read) * shares.1 / 100;
+    stream.pattern.read_percent = read;
+    stream.pattern.write_percent = write;
+    stream.pattern.trim_percent = 100 - read - write;
+    stream.pattern.read = plain::order(random_percent, 4096);
+    stream.pattern.write.sizes = Sizes::Range {
+        min_bytes: 512,
+        max_bytes: 65536,
+        step_bytes: 512,
+    };
+    stream.files[0].offset_bytes = range.0;
+    stream.files[0].length_bytes = range.1;
+    stream.limits.runtime_ns = SECOND_NS / 20;
+    stream
+}
+
+/// An I/O lies in its range, and its latencies go together.
+fn assert_is_possible(io: &IoRow, range: (u64, u64)) {
+    assert!(io.offset >= range.0, "{io:?}");
+    assert!(
+        io.offset + u64::from(io.bytes) <= range.0 + range.1,
+        "{io:?}"
+    );
+    assert!(io.op <= 2 && io.clat_ns <= io.lat_ns, "{io:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
@@ -430,28 +460,14 @@ proptest! {
             error_ppm: faults.0, short_ppm: faults.1, hang_ppm: faults.2, ..device()
         };
         let streams: Vec<Stream> = depths.iter().map(|&depth| {
-            let mut stream = stream(depth);
-            let read = shares.0;
-            let write = (100 - read) * shares.1 / 100;
-            stream.pattern.read_percent = read;
-            stream.pattern.write_percent = write;
-            stream.pattern.trim_percent = 100 - read - write;
-            stream.pattern.read = plain::order(random_percent, 4096);
-            stream.pattern.write.sizes =
-                Sizes::Range { min_bytes: 512, max_bytes: 65536, step_bytes: 512 };
-            stream.files[0].offset_bytes = range.0;
-            stream.files[0].length_bytes = range.1;
-            stream.limits.runtime_ns = SECOND_NS / 20;
+            let mut stream = mixed_stream(depth, shares, random_percent, range);
             stream.seed = seed ^ u64::from(depth);
-            if engine_chooses {
-                stream.batch = None;
-            }
+            stream.batch = stream.batch.filter(|_| !engine_chooses);
             stream
         }).collect();
         let outcome = run(&plan(model, streams));
 
-        let mut completed = 0;
-        let mut hung_all = 0;
+        let (mut completed, mut hung_all) = (0, 0);
         for (index, end) in outcome.of_type("stream_end").enumerate() {
             let stream = end["stream"].as_u64().unwrap();
             let hung = outcome.of_type("hung").filter(|e| e["stream"] == stream).count() as u64;
@@ -476,9 +492,7 @@ proptest! {
             prop_assert!(hung_all > 0 || deepest == i64::from(depth), "the loop is kept full");
         }
         for io in &outcome.ios {
-            prop_assert!(io.offset >= range.0, "{:?}", io);
-            prop_assert!(io.offset + u64::from(io.bytes) <= range.0 + range.1, "{:?}", io);
-            prop_assert!(io.op <= 2 && io.clat_ns <= io.lat_ns);
+            assert_is_possible(io, range);
         }
     }
 }

@@ -31,25 +31,39 @@ const ROUND: Duration = Duration::from_millis(500);
 /// Steps between two looks at the time.
 const STEPS: u32 = 64;
 
+const OPTIONS: UringOptions = UringOptions {
+    registered_files: true,
+    fixed_buffers: true,
+    iopoll: false,
+    sqpoll: false,
+    whole_batches: false,
+    has_room: false,
+};
+
 /// A way to spend time: makes a number of I/Os and says how many.
 type FloorStep<'a> = Box<dyn FnMut() -> io::Result<u32> + 'a>;
 
-fn main() -> io::Result<()> {
+/// What is read or written, of the command line.
+fn path_and_op() -> io::Result<(String, Op)> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (path, op) = match arguments.as_slice() {
-        [path, op] if op == "read" => (path, Op::Read),
-        [path, op] if op == "write" && path.starts_with("/dev/null") => (path, Op::Write),
-        [_, op] if op == "write" => {
-            return Err(io::Error::other(
-                "writes go to /dev/null only: this checks nothing",
-            ))
+    match arguments.as_slice() {
+        [path, op] if op == "read" => Ok((path.clone(), Op::Read)),
+        [path, op] if op == "write" && path.starts_with("/dev/null") => {
+            Ok((path.clone(), Op::Write))
         }
-        _ => return Err(io::Error::other("expected a path, then read or write")),
-    };
+        [_, op] if op == "write" => Err(io::Error::other(
+            "writes go to /dev/null only: this checks nothing",
+        )),
+        _ => Err(io::Error::other("expected a path, then read or write")),
+    }
+}
+
+fn main() -> io::Result<()> {
+    let (path, op) = path_and_op()?;
     let file = OpenOptions::new()
         .read(op == Op::Read)
         .write(op == Op::Write)
-        .open(path)?;
+        .open(&path)?;
     let files = [OpenFile {
         fd: file.as_raw_fd(),
         direct: false,
@@ -58,15 +72,7 @@ fn main() -> io::Result<()> {
     }];
     let buffers = Mapping::new((BATCH * BLOCK_BYTES) as usize, false)?;
     let clock = Clock::monotonic();
-    let options = UringOptions {
-        registered_files: true,
-        fixed_buffers: true,
-        iopoll: false,
-        sqpoll: false,
-        whole_batches: false,
-        has_room: false,
-    };
-    let mut uring = Uring::new(clock, options, &files, BATCH, &buffers, &mut Vec::new())?;
+    let mut uring = Uring::new(clock, OPTIONS, &files, BATCH, &buffers, &mut Vec::new())?;
     let mut psync = Psync::new(clock, &files, 1);
     let mut empty = empty_ring()?;
     let (mut at_ring, mut at_call) = (0, 0);
@@ -97,11 +103,15 @@ fn main() -> io::Result<()> {
     }
     println!("{path}: CPU time per I/O in ns, user and system, median (least to most)");
     for ((name, _), costs) in ways.iter().zip(&mut costs) {
-        costs.sort_by(f64::total_cmp);
-        let (least, median, most) = (costs[0], costs[ROUNDS / 2], costs[ROUNDS - 1]);
-        println!("{median:6.0} ({least:.0} to {most:.0})  {name}");
+        print(name, costs);
     }
     Ok(())
+}
+
+fn print(name: &str, costs: &mut [f64]) {
+    costs.sort_by(f64::total_cmp);
+    let (least, median, most) = (costs[0], costs[ROUNDS / 2], costs[ROUNDS - 1]);
+    println!("{median:6.0} ({least:.0} to {most:.0})  {name}");
 }
 
 /// Processor time of the process per I/O over one round.

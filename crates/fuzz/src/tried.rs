@@ -380,13 +380,9 @@ pub fn known(data: &[u8]) {
     }
 }
 
-/// A block that was read: one that is as it was written is never damaged, one that is not is never
-/// the newest.
-pub fn stamped(data: &[u8]) {
-    let mut bytes = Bytes(data);
-    let kind = bytes.byte();
-    let sectors = usize::from(kind & 7) + 1;
-    let stamper = Stamper {
+/// Who stamps blocks of so many sectors.
+fn drawn_stamper(bytes: &mut Bytes, kind: u8, sectors: usize) -> Stamper {
+    Stamper {
         run: bytes.number(),
         target: u32::from(bytes.byte()),
         block_bytes: (sectors * 512) as u32,
@@ -395,7 +391,16 @@ pub fn stamped(data: &[u8]) {
         } else {
             PayloadSource::Generated
         },
-    };
+    }
+}
+
+/// A block that was read: one that is as it was written is never damaged, one that is not is never
+/// the newest.
+pub fn stamped(data: &[u8]) {
+    let mut bytes = Bytes(data);
+    let kind = bytes.byte();
+    let sectors = usize::from(kind & 7) + 1;
+    let stamper = drawn_stamper(&mut bytes, kind, sectors);
     let offset = u64::from(bytes.byte()) * u64::from(stamper.block_bytes);
     let generation = 1 + bytes.below(usize::from(GENERATIONS)) as u16;
     let newest = bytes.below(usize::from(GENERATIONS) + 1) as u16;

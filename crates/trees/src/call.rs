@@ -349,9 +349,9 @@ mod tests {
         assert_eq!(open(Access::Read), Ok(Ok(())));
     }
 
-    #[test]
-    fn what_is_behind_a_link_on_the_way_is_neither_made_nor_removed_nor_moved() {
-        let name = format!("loadstone-call-{}", std::process::id());
+    /// A tree with a file of its own, and with a link to what lies beside the tree.
+    fn tree_with_a_link(name: &str) -> (ScratchTree, fs::File) {
+        let name = format!("loadstone-{name}-{}", std::process::id());
         let scratch = ScratchTree(std::env::temp_dir().join(name));
         let (tree, outside) = (scratch.0.join("tree"), scratch.0.join("outside"));
         for directory in [tree.join("own"), outside.join("empty")] {
@@ -362,16 +362,19 @@ mod tests {
         }
         symlink(&outside, tree.join("link")).unwrap();
         let opened = fs::File::open(&tree).unwrap();
-        let target = plain::target("tree", TargetKind::File, 0);
-        let anchor = Anchor::new(&opened, &target);
+        (scratch, opened)
+    }
+
+    #[test]
+    fn what_is_behind_a_link_on_the_way_is_neither_made_nor_removed_nor_moved() {
+        let (scratch, opened) = tree_with_a_link("behind");
+        let anchor = Anchor::new(&opened, &plain::target("tree", TargetKind::File, 0));
         if !anchor.openat2 {
             return eprintln!("skipped: this kernel has no openat2(2) (needs Linux 5.6)");
         }
-        let refused = Err(libc::ELOOP);
-        let changed = fs::metadata(outside.join("file"))
-            .unwrap()
-            .modified()
-            .unwrap();
+        let outside = scratch.0.join("outside");
+        let modified = || fs::metadata(outside.join("file")).unwrap().modified();
+        let (before, refused) = (modified().unwrap(), Err(libc::ELOOP));
         assert_eq!(anchor.mkdir(b"link/new\0"), refused);
         assert_eq!(anchor.rmdir(b"link/empty\0"), refused);
         let known = known(&anchor, c"own/file");
@@ -396,14 +399,17 @@ mod tests {
         left.sort();
         assert_eq!(left, ["empty", "file"]);
         assert_eq!(fs::read(outside.join("file")).unwrap(), b"kept");
-        assert_eq!(
-            fs::metadata(outside.join("file"))
-                .unwrap()
-                .modified()
-                .unwrap(),
-            changed
-        );
-        // Where no link is, the same calls do what they are for.
+        assert_eq!(modified().unwrap(), before);
+    }
+
+    #[test]
+    fn where_no_link_is_on_the_way_a_tree_s_own_is_made_moved_and_removed() {
+        let (_scratch, opened) = tree_with_a_link("own");
+        let anchor = Anchor::new(&opened, &plain::target("tree", TargetKind::File, 0));
+        if !anchor.openat2 {
+            return eprintln!("skipped: this kernel has no openat2(2) (needs Linux 5.6)");
+        }
+        let known = known(&anchor, c"own/file");
         assert_eq!(anchor.mkdir(b"own/new\0"), Ok(()));
         assert_eq!(
             anchor.rename(

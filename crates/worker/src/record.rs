@@ -109,6 +109,16 @@ pub struct RepeatedLatency {
     pub values_ns: [u64; KINDS],
 }
 
+impl RepeatedLatency {
+    /// No I/O, of no row.
+    pub const NONE: Self = Self {
+        row: u32::MAX,
+        count: 0,
+        bytes: 0,
+        values_ns: [0; KINDS],
+    };
+}
+
 /// I/Os received and not yet sorted in.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]

@@ -15,7 +15,6 @@ mod verification;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use crate::control::{Message, Stop};
@@ -89,21 +88,9 @@ pub struct WorkerState {
     pub alive: usize,
     /// I/Os in flight.
     pub in_flight: u32,
-    /// Completions to wait for when nothing can be issued.
-    pub wait_target: u32,
-    /// Most completions taken at a time.
-    pub reap_max: u32,
-    /// Most I/Os handed over at a time.
-    pub batch_max: u32,
-    /// What the three above follow from has changed since they were set.
-    patience_is_stale: bool,
-    /// Completions reaped so far.
-    ends: u64,
-    /// How many there were at the last cut, and when that was.
-    ends_at_cut: (u64, u64),
-    /// Completions that come while waiting for several is no loss, at the last interval's
-    /// rate; before the first cut nobody knows.
-    ends_soon: u32,
+    /// For how many completions it waits.
+    pub wait: CompletionWait,
+    ends: Ends,
     /// No sleep before this time: a pause is being spun away.
     pub spin_until_ns: u64,
     /// It has arrivals and a processor to itself: it spins before they are due.
@@ -132,15 +119,71 @@ pub struct WorkerState {
     run: RepeatedLatency,
     run_intended_ns: u64,
     run_handed_ns: u64,
-    /// By target.
-    errors_said: BTreeMap<u32, u32>,
-    /// By target, once there is any: stream and offset of what was told, never longer than
-    /// what may be.
-    damage_said: BTreeMap<u32, Vec<(u32, u64)>>,
+    reported: Reported,
     log: Vec<IoRecord>,
     log_blocks: usize,
-    submit_batches: [u64; 7],
-    complete_batches: [u64; 7],
+    batches: Batches,
+}
+
+/// For how many completions a worker waits, and how much it takes and hands over at a time.
+#[derive(Debug)]
+pub struct CompletionWait {
+    /// Completions to wait for when nothing can be issued.
+    pub target: u32,
+    /// Most completions taken at a time.
+    pub reap_max: u32,
+    /// Most I/Os handed over at a time.
+    pub batch_max: u32,
+    /// What the three above follow from has changed since they were set.
+    is_stale: bool,
+}
+
+impl CompletionWait {
+    /// Before anything is known of the streams.
+    const AT_START: Self = Self {
+        target: 1,
+        reap_max: u32::MAX,
+        batch_max: BATCH,
+        is_stale: false,
+    };
+}
+
+/// Completions, and how fast they come.
+#[derive(Debug)]
+struct Ends {
+    /// Completions reaped so far.
+    total: u64,
+    /// How many there were at the last cut, and when that was.
+    at_cut: (u64, u64),
+    /// Completions that come while waiting for several is no loss, at the last interval's
+    /// rate; before the first cut nobody knows.
+    soon: u32,
+}
+
+impl Ends {
+    /// None came yet.
+    const NONE: Self = Self {
+        total: 0,
+        at_cut: (0, 0),
+        soon: u32::MAX,
+    };
+}
+
+/// What was said of targets, which is not said again.
+#[derive(Debug, Default)]
+struct Reported {
+    /// By target.
+    errors: BTreeMap<u32, u32>,
+    /// By target, once there is any: stream and offset of what was told, never longer than
+    /// what may be.
+    damage: BTreeMap<u32, Vec<(u32, u64)>>,
+}
+
+/// How many I/Os were handed over and came back at a time.
+#[derive(Debug, Default)]
+struct Batches {
+    submit: [u64; 7],
+    complete: [u64; 7],
 }
 
 /// Where a worker's state are kept, allocated before it starts.
@@ -166,37 +209,23 @@ impl WorkerState {
         memory: Memory,
         lines: Lines,
     ) -> Self {
-        let Memory {
-            slots,
-            counters,
-            rows,
-            table,
-        } = memory;
-        let address = table.address();
-        lines.table_in_use.store(address, Ordering::Release);
-        let count = streams.len();
+        lines.use_table(&memory.table);
         let logged = streams.iter().any(|stream| stream.logged);
         let paced = streams.iter().any(|stream| stream.schedule.is_some());
         Self {
             spins: paced
                 && workers_to_cpus(&plan, worker).is_some_and(|(workers, cpus)| workers <= cpus),
             stage: plan.workers[worker as usize].stage,
-            errors_said: BTreeMap::new(),
-            damage_said: BTreeMap::new(),
-            pending: Vec::with_capacity(slots.len()),
-            ready: VecDeque::with_capacity(count + 1),
-            timers: BinaryHeap::with_capacity(count * 7 + 8),
-            alive: count,
+            reported: Reported::default(),
+            pending: Vec::with_capacity(memory.slots.len()),
+            ready: VecDeque::with_capacity(streams.len() + 1),
+            timers: BinaryHeap::with_capacity(streams.len() * 7 + 8),
+            alive: streams.len(),
             log: Vec::with_capacity(if logged { LOG_BLOCK } else { 0 }),
             log_blocks: 1,
             in_flight: 0,
-            wait_target: 1,
-            reap_max: u32::MAX,
-            batch_max: BATCH,
-            patience_is_stale: false,
-            ends: 0,
-            ends_at_cut: (0, 0),
-            ends_soon: u32::MAX,
+            wait: CompletionWait::AT_START,
+            ends: Ends::NONE,
             spin_until_ns: 0,
             next_event_ns: 0,
             first: true,
@@ -207,25 +236,19 @@ impl WorkerState {
             stop_seen: Stop::No,
             orders_seen: 0,
             next_cut_ns: u64::MAX,
-            ramp_ends: Vec::with_capacity(count),
-            run: RepeatedLatency {
-                row: u32::MAX,
-                count: 0,
-                bytes: 0,
-                values_ns: [0; 4],
-            },
+            ramp_ends: Vec::with_capacity(streams.len()),
+            run: RepeatedLatency::NONE,
             run_intended_ns: 0,
             run_handed_ns: 0,
-            submit_batches: [0; 7],
-            complete_batches: [0; 7],
+            batches: Batches::default(),
             plan,
             worker,
             streams,
-            slots,
-            counters,
+            slots: memory.slots,
+            counters: memory.counters,
             lines,
-            table,
-            rows,
+            table: memory.table,
+            rows: memory.rows,
         }
     }
 
@@ -272,7 +295,7 @@ impl WorkerState {
     #[inline]
     pub fn count_submit(&mut self, issued: u32) {
         self.in_flight += issued;
-        self.submit_batches[batch_column(issued)] += 1;
+        self.batches.submit[batch_column(issued)] += 1;
     }
 
     /// Counts I/Os of a stream that were handed over one by one: each has a depth of its own.

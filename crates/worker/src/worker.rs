@@ -88,7 +88,7 @@ impl<B: IoBackend> WorkerLoop<B> {
             let state = &mut self.state;
             let reaped = self
                 .backend
-                .reap(state.reap_max, &mut |done| state.complete(done, now));
+                .reap(state.wait.reap_max, &mut |done| state.complete(done, now));
             if reaped > 0 {
                 state.settle(reaped, now);
             }
@@ -110,7 +110,7 @@ impl<B: IoBackend> WorkerLoop<B> {
             }
             until_ns -= SPIN_NS;
         }
-        (state.wait_target.min(state.in_flight), until_ns)
+        (state.wait.target.min(state.in_flight), until_ns)
     }
 
     /// Issues up to a batch; returns how many.
@@ -119,7 +119,7 @@ impl<B: IoBackend> WorkerLoop<B> {
         let budget = if B::SYNCHRONOUS {
             1
         } else {
-            self.state.batch_max
+            self.state.wait.batch_max
         };
         let mut issued = 0;
         while issued < budget {

@@ -158,29 +158,37 @@ fn stream(dice: &mut Dice, index: u64, files: u32, device: &SimDevice) -> Stream
             at_end: flushes && dice.chance(50),
             on_close: false,
         },
-        payload: Payload {
-            fill: if dice.chance(50) {
-                Fill::Zero {}
-            } else {
-                Fill::Random {}
-            },
-            stamp: false,
-            ..plain::stream().payload
-        },
+        payload: payload(dice),
         limits: limits(dice),
-        errors: ErrorPolicy {
-            continue_read: dice.chance(80),
-            continue_write: dice.chance(80),
-            ignore_read: if dice.chance(10) {
-                vec![libc_eio()]
-            } else {
-                vec![]
-            },
-            ignore_write: vec![],
-            continue_after: vec![],
-        },
+        errors: errors(dice),
         log_ios: dice.chance(30),
         ..plain::stream()
+    }
+}
+
+fn payload(dice: &mut Dice) -> Payload {
+    Payload {
+        fill: if dice.chance(50) {
+            Fill::Zero {}
+        } else {
+            Fill::Random {}
+        },
+        stamp: false,
+        ..plain::stream().payload
+    }
+}
+
+fn errors(dice: &mut Dice) -> ErrorPolicy {
+    ErrorPolicy {
+        continue_read: dice.chance(80),
+        continue_write: dice.chance(80),
+        ignore_read: if dice.chance(10) {
+            vec![libc_eio()]
+        } else {
+            vec![]
+        },
+        ignore_write: vec![],
+        continue_after: vec![],
     }
 }
 
@@ -295,7 +303,21 @@ fn order(dice: &mut Dice) -> OpPattern {
         },
         n => RandomOrder::Uniform { repeat: n == 5 },
     };
-    let sizes = match dice.up_to(3) {
+    let sizes = sizes(dice);
+    OpPattern {
+        random_percent,
+        random,
+        stride_bytes: 0,
+        stride_spread_bytes: 0,
+        run_length: dice.between(1, 4) as u32,
+        run_identical: false,
+        sizes,
+        align_bytes: 512,
+    }
+}
+
+fn sizes(dice: &mut Dice) -> Sizes {
+    match dice.up_to(3) {
         0 => Sizes::Range {
             min_bytes: 512,
             max_bytes: dice.between(1, 16) as u32 * 4096,
@@ -312,16 +334,6 @@ fn order(dice: &mut Dice) -> OpPattern {
         _ => Sizes::Fixed {
             bytes: 512 << dice.up_to(5),
         },
-    };
-    OpPattern {
-        random_percent,
-        random,
-        stride_bytes: 0,
-        stride_spread_bytes: 0,
-        run_length: dice.between(1, 4) as u32,
-        run_identical: false,
-        sizes,
-        align_bytes: 512,
     }
 }
 
@@ -333,15 +345,7 @@ fn pace(dice: &mut Dice, pattern: &Pattern, device: &SimDevice) -> Pace {
     } else {
         1.5 * dice.part() + 0.01
     };
-    let process = if dice.chance(60) {
-        RateProcess::Linear
-    } else {
-        match dice.up_to(3) {
-            0 => RateProcess::Uniform,
-            1 => RateProcess::Spike,
-            _ => RateProcess::Poisson,
-        }
-    };
+    let process = process(dice);
     let by_bytes = dice.chance(20);
     let profile = if dice.chance(25) {
         profile(dice)
@@ -377,13 +381,28 @@ fn pace(dice: &mut Dice, pattern: &Pattern, device: &SimDevice) -> Pace {
         read: rate(pattern.read_percent, device.read_ns),
         write: rate(pattern.write_percent, device.write_ns),
         trim: rate(pattern.trim_percent, device.write_ns),
-        think: dice.chance(10).then(|| Think {
-            pause_ns: dice.up_to(MS),
-            spin_ns: 0,
-            every_ios: dice.between(1, 10) as u32,
-            count_issued: dice.chance(50),
-            every_ns: 0,
-        }),
+        think: dice.chance(10).then(|| think(dice)),
+    }
+}
+
+fn process(dice: &mut Dice) -> RateProcess {
+    if dice.chance(60) {
+        return RateProcess::Linear;
+    }
+    match dice.up_to(3) {
+        0 => RateProcess::Uniform,
+        1 => RateProcess::Spike,
+        _ => RateProcess::Poisson,
+    }
+}
+
+fn think(dice: &mut Dice) -> Think {
+    Think {
+        pause_ns: dice.up_to(MS),
+        spin_ns: 0,
+        every_ios: dice.between(1, 10) as u32,
+        count_issued: dice.chance(50),
+        every_ns: 0,
     }
 }
 

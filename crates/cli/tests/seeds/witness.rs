@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::mpsc::{channel, Receiver};
+use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::Arc;
 
 use loadstone_base::ops::{AnyOp, OpKind};
@@ -175,31 +175,14 @@ pub fn run(plan: &Plan) -> WitnessedRun {
     (0..TABLES).for_each(|_| tables.send(table()).unwrap());
     drop(tables);
     let (out, inbox) = channel();
-    let verify_tables = Arc::new(VerifyTables::new(&plan));
-    let mut first_slot = 0;
-    let streams = (0..plan.streams.len() as u32).map(|id| {
-        let state = StreamState::new(&plan, id, first_slot, &rows, &verify_tables, &|target| {
-            target
-        });
-        first_slot += state.room.depth();
-        state
-    });
+    let streams = streams(&plan, &rows);
     let memory = Memory {
         slots: slot_slice,
         counters: counter_slice,
         rows: rows.clone(),
         table: table(),
     };
-    let lines = Lines {
-        control: Arc::new(Control::default()),
-        out,
-        spare,
-        // Nobody gives blocks of records back: each one is new.
-        log_spare: channel().1,
-        table_in_use: Arc::default(),
-        fallback: Arc::default(),
-    };
-    let state = WorkerState::new(plan.clone(), 0, streams.collect(), memory, lines);
+    let state = WorkerState::new(plan.clone(), 0, streams, memory, lines(out, spare));
     let depth = plan.streams.iter().map(|stream| stream.iodepth).sum();
     let backend = Witness {
         sim: Sim::new(device, plan.targets.len(), depth),
@@ -212,6 +195,29 @@ pub fn run(plan: &Plan) -> WitnessedRun {
     let seen = std::mem::take(&mut worker.backend.seen);
     drop(worker);
     collect(seen, &inbox, &rows)
+}
+
+fn streams(plan: &Arc<Plan>, rows: &Arc<WorkerRows>) -> Vec<StreamState> {
+    let verify_tables = Arc::new(VerifyTables::new(plan));
+    let mut first_slot = 0;
+    let state = |id| {
+        let state = StreamState::new(plan, id, first_slot, rows, &verify_tables, &|target| target);
+        first_slot += state.room.depth();
+        state
+    };
+    (0..plan.streams.len() as u32).map(state).collect()
+}
+
+fn lines(out: Sender<Message>, spare: Receiver<Box<CounterTable>>) -> Lines {
+    Lines {
+        control: Arc::new(Control::default()),
+        out,
+        spare,
+        // Nobody gives blocks of records back: each one is new.
+        log_spare: channel().1,
+        table_in_use: Arc::default(),
+        fallback: Arc::default(),
+    }
 }
 
 fn lay_out(plan: &Plan, buffers: &Mapping) -> Vec<Slot> {

@@ -177,17 +177,20 @@ fn the_first_files_of_a_tree_are_those_that_come_to_the_total() {
     assert_eq!(outcome.ops("getattr"), 3);
 }
 
+/// A Plan of one host among several that use a tree of 20 files.
+fn plan_of_part(anchor: &std::path::Path, index: u32, count: u32) -> Plan {
+    let mut plan = plan(&[anchor], 2, 2, 5, 8192);
+    plan.trees[0].part = FilePart { index, count };
+    plan
+}
+
 #[test]
 fn several_engines_make_one_tree_and_each_uses_files_of_its_own() {
     let dir = Scratch::new();
     let anchor = dir.join("anchor");
     std::fs::create_dir(&anchor).unwrap();
     let count = 3;
-    let part = |index: u32| {
-        let mut plan = plan(&[&anchor], 2, 2, 5, 8192);
-        plan.trees[0].part = FilePart { index, count };
-        plan
-    };
+    let part = |index: u32| plan_of_part(&anchor, index, count);
     let at_once = |plans: Vec<Plan>| -> Vec<TreeRun> {
         std::thread::scope(|scope| {
             let running: Vec<_> = (plans.iter())
@@ -225,12 +228,14 @@ fn several_engines_make_one_tree_and_each_uses_files_of_its_own() {
     let outcome = run(&plan);
     assert_eq!((outcome.code, outcome.ops("delete")), (0, 7));
     assert_eq!(sizes(&anchor), [8192; 13]);
-    // A host too many has nothing to do, and says so before anything happens.
-    let mut plan = part(0);
-    plan.trees[0].part = FilePart {
-        index: 20,
-        count: 21,
-    };
+}
+
+#[test]
+fn a_host_too_many_for_the_files_of_a_tree_says_so_before_anything_happens() {
+    let dir = Scratch::new();
+    let anchor = dir.join("anchor");
+    std::fs::create_dir(&anchor).unwrap();
+    let mut plan = plan_of_part(&anchor, 20, 21);
     add(&mut plan, 0, FileOperation::Getattr {}).limits.ops = 1;
     let outcome = run(&plan);
     assert_eq!(outcome.code, 3);

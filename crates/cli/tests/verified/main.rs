@@ -495,9 +495,26 @@ fn on_a_file(backend: &Backend, harm: impl FnOnce(&Path)) -> Vec<Value> {
     run(&plan(file, one_pass(100)))
 }
 
+/// Flips bits of two blocks, in the data and where it says who wrote it, and puts one at another's place.
+fn harm_three_blocks(path: &Path) {
+    use std::os::unix::fs::FileExt;
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap();
+    let mut byte = [0];
+    for (at, bits) in [(17 * BLOCK + 1000, 4), (70 * BLOCK, 0b11)] {
+        file.read_exact_at(&mut byte, at).unwrap();
+        file.write_all_at(&[byte[0] ^ bits], at).unwrap();
+    }
+    let mut block = [0; BLOCK as usize];
+    file.read_exact_at(&mut block, 40 * BLOCK).unwrap();
+    file.write_all_at(&block, 50 * BLOCK).unwrap();
+}
+
 #[test]
 fn a_later_run_checks_a_real_file() {
-    use std::os::unix::fs::FileExt;
     let uring = Backend::IoUring {
         registered_files: true,
         fixed_buffers: true,
@@ -513,23 +530,7 @@ fn a_later_run_checks_a_real_file() {
             (&json!(2000), &json!(0)),
             "{backend:?}"
         );
-        let harmed = on_a_file(&backend, |path| {
-            let file = std::fs::OpenOptions::new()
-                .read(true)
-                .write(true)
-                .open(path)
-                .unwrap();
-            let mut byte = [0];
-            file.read_exact_at(&mut byte, 17 * BLOCK + 1000).unwrap();
-            file.write_all_at(&[byte[0] ^ 4], 17 * BLOCK + 1000)
-                .unwrap();
-            // In the first sector of a block, where it says who wrote it.
-            file.read_exact_at(&mut byte, 70 * BLOCK).unwrap();
-            file.write_all_at(&[byte[0] ^ 0b11], 70 * BLOCK).unwrap();
-            let mut block = [0; BLOCK as usize];
-            file.read_exact_at(&mut block, 40 * BLOCK).unwrap();
-            file.write_all_at(&block, 50 * BLOCK).unwrap();
-        });
+        let harmed = on_a_file(&backend, harm_three_blocks);
         let told: Vec<(u64, &str)> = of_type(&harmed, "damage")
             .map(|event| {
                 (

@@ -272,16 +272,21 @@ fn a_stream_that_is_not_well_formed_still_gives_ios_inside_its_range() {
     }
 }
 
-/// Prints the cost of one I/O: `cargo test --release -- --ignored --nocapture cost_of`.
-#[test]
-#[ignore = "a measurement, not a test"]
-fn cost_of_a_generated_io() {
+/// Streams whose I/Os cost differently to generate.
+fn costly_and_cheap() -> [(&'static str, Stream); 9] {
+    let center = None;
+    let zipf = RandomOrder::Zipf { theta: 1.2, center };
+    let pareto = RandomOrder::Pareto { h: 0.2, center };
+    let normal = RandomOrder::Normal {
+        deviation_percent: 10.0,
+        center,
+    };
     let odd = vec![file(0, 0, 1_000_003 * 4096)];
     let order = |random| OpPattern {
         random,
         ..source(100, 4096)
     };
-    let cases = [
+    [
         ("sequential", reads(source(0, 4096), odd.clone())),
         ("random, each once", reads(source(100, 4096), odd.clone())),
         (
@@ -297,38 +302,17 @@ fn cost_of_a_generated_io() {
             mixed([70, 30, 0], source(100, 4096), odd.clone()),
         ),
         ("half random", reads(source(50, 4096), odd.clone())),
-        (
-            "zipf 1.2",
-            reads(
-                order(RandomOrder::Zipf {
-                    theta: 1.2,
-                    center: None,
-                }),
-                odd.clone(),
-            ),
-        ),
-        (
-            "pareto 0.2",
-            reads(
-                order(RandomOrder::Pareto {
-                    h: 0.2,
-                    center: None,
-                }),
-                odd.clone(),
-            ),
-        ),
-        (
-            "normal 10",
-            reads(
-                order(RandomOrder::Normal {
-                    deviation_percent: 10.0,
-                    center: None,
-                }),
-                odd,
-            ),
-        ),
-    ];
-    for (name, stream) in cases {
+        ("zipf 1.2", reads(order(zipf), odd.clone())),
+        ("pareto 0.2", reads(order(pareto), odd.clone())),
+        ("normal 10", reads(order(normal), odd)),
+    ]
+}
+
+/// Prints the cost of one I/O: `cargo test --release -- --ignored --nocapture cost_of`.
+#[test]
+#[ignore = "a measurement, not a test"]
+fn cost_of_a_generated_io() {
+    for (name, stream) in costly_and_cheap() {
         let mut generator = Generator::new(&stream);
         let count = 5_000_000u64;
         let start = std::time::Instant::now();

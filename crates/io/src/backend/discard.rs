@@ -107,6 +107,29 @@ mod tests {
             .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
+    /// What came back of one I/O of 4 KiB, and the first byte that its buffer then has.
+    fn done(
+        backend: &mut Discarding<Psync>,
+        slot: u32,
+        op: Op,
+        offset: u64,
+    ) -> (Vec<(u32, Outcome)>, u8) {
+        let mut buffer = vec![1u8; 4096];
+        backend.push(Io {
+            slot,
+            op,
+            file: 0,
+            offset,
+            len: 4096,
+            buffer: buffer.as_mut_ptr(),
+            priority: 0,
+        });
+        backend.flush(1, 0).unwrap();
+        let mut outcomes = Vec::new();
+        backend.reap(8, &mut |done| outcomes.push((done.slot, done.outcome)));
+        (outcomes, buffer[0])
+    }
+
     #[test]
     fn a_discard_through_the_worker_empties_the_range_and_nothing_else() {
         let path = std::env::temp_dir().join(format!("loadstone-discard-{}", std::process::id()));
@@ -130,25 +153,9 @@ mod tests {
             let known = ring_discards(&view);
             let inner = Psync::new(Clock::monotonic(), &[view], 4);
             let mut backend = Discarding::new(inner, &[view], 4);
-            let mut buffer = vec![1u8; 4096];
-            let mut io = |backend: &mut Discarding<Psync>, slot, op, offset| {
-                backend.push(Io {
-                    slot,
-                    op,
-                    file: 0,
-                    offset,
-                    len: 4096,
-                    buffer: buffer.as_mut_ptr(),
-                    priority: 0,
-                });
-                backend.flush(1, 0).unwrap();
-                let mut seen = Vec::new();
-                backend.reap(8, &mut |done| seen.push((done.slot, done.outcome)));
-                (seen, buffer[0])
-            };
-            let trimmed = io(&mut backend, 0, Op::Trim, 8192).0;
-            let before = io(&mut backend, 1, Op::Read, 4096);
-            let inside = io(&mut backend, 2, Op::Read, 8192);
+            let trimmed = done(&mut backend, 0, Op::Trim, 8192).0;
+            let before = done(&mut backend, 1, Op::Read, 4096);
+            let inside = done(&mut backend, 2, Op::Read, 8192);
             (known.is_ok(), trimmed, before, inside)
         });
         losetup(&["-d", &device]);

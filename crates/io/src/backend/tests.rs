@@ -124,6 +124,11 @@ fn exercise(backend: &mut impl IoBackend) {
             "slot {slot}"
         );
     }
+    exercise_trims(backend, buffers);
+}
+
+/// Of a file whose blocks hold what [`exercise`] wrote.
+fn exercise_trims(backend: &mut impl IoBackend, buffers: &mut Buffers) {
     assert_eq!(
         one(backend, io(buffers, 3, Op::Trim, 4096, 8192)),
         Outcome::moved(8192)
@@ -365,18 +370,9 @@ fn waiting_with_nothing_in_flight_ends_at_the_time() {
     check(&mut Mmap::new(Clock::monotonic(), &files, DEPTH).unwrap());
 }
 
-/// The alarm is one timeout for many waits: it has to end those for several completions,
-/// too, must be set anew, and a shorter wait must not last until it goes off.
-#[test]
-fn waiting_for_what_does_not_come_ends_at_the_time() {
-    let (from, into) = std::io::pipe().unwrap();
-    let pipe = OpenFile {
-        fd: from.as_raw_fd(),
-        direct: false,
-        kind: TargetKind::Char,
-        size_bytes: 0,
-    };
-    let mut backend = Uring::new(
+/// A ring of one file.
+fn ring_on(file: OpenFile) -> Uring {
+    Uring::new(
         Clock::monotonic(),
         UringOptions {
             registered_files: true,
@@ -386,12 +382,25 @@ fn waiting_for_what_does_not_come_ends_at_the_time() {
             whole_batches: false,
             has_room: false,
         },
-        &[pipe],
+        &[file],
         DEPTH,
         &Mapping::new(BLOCK, false).unwrap(),
         &mut Vec::new(),
     )
-    .unwrap();
+    .unwrap()
+}
+
+/// The alarm is one timeout for many waits: it has to end those for several completions,
+/// too, must be set anew, and a shorter wait must not last until it goes off.
+#[test]
+fn waiting_for_what_does_not_come_ends_at_the_time() {
+    let (from, into) = std::io::pipe().unwrap();
+    let mut backend = ring_on(OpenFile {
+        fd: from.as_raw_fd(),
+        direct: false,
+        kind: TargetKind::Char,
+        size_bytes: 0,
+    });
     let buffers = &mut Buffers::new();
     for slot in 0..4 {
         backend.push(io(buffers, slot, Op::Read, 0, 512));

@@ -182,6 +182,31 @@ fn shapes() -> [(u32, PayloadSource); 4] {
     ]
 }
 
+/// One of the writes in flight ends, fails, or gets to the disk, in part or whole.
+fn advance(lab: &mut Lab, flights: &mut Vec<PendingWrite>) {
+    let i = lab.pick(flights.len());
+    if flights[i].landed {
+        let flight = flights.swap_remove(i);
+        lab.end(&flight, WriteOutcome::Acknowledged);
+    } else if lab.pick(40) == 0 {
+        // Fails; a part of it may be there.
+        let flight = flights.swap_remove(i);
+        let sectors = lab.pick(flight.data.len() / SECTOR_BYTES + 1);
+        lab.land(&flight, sectors * SECTOR_BYTES);
+        lab.end(&flight, WriteOutcome::Uncertain);
+    } else {
+        let flight = flights[i].clone();
+        // A write that is still to land leaves a mixture for a read now.
+        if lab.pick(3) == 0 {
+            let sectors = lab.pick(flight.data.len() / SECTOR_BYTES + 1);
+            lab.land(&flight, sectors * SECTOR_BYTES);
+        } else {
+            lab.land(&flight, flight.data.len());
+            flights[i].landed = true;
+        }
+    }
+}
+
 /// Reads and writes in flight at the same time, ending in any order; some fail.
 fn random_load(lab: &mut Lab, steps: usize) -> Vec<Damage> {
     let mut flights: Vec<PendingWrite> = Vec::new();
@@ -193,29 +218,7 @@ fn random_load(lab: &mut Lab, steps: usize) -> Vec<Damage> {
         let first = lab.pick(BLOCKS + 1 - blocks);
         match lab.pick(10) {
             0..=2 if flights.len() < 16 => flights.push(lab.issue(target, first, blocks)),
-            3..=5 if !flights.is_empty() => {
-                let i = lab.pick(flights.len());
-                if flights[i].landed {
-                    let flight = flights.swap_remove(i);
-                    lab.end(&flight, WriteOutcome::Acknowledged);
-                } else if lab.pick(40) == 0 {
-                    // Fails; a part of it may be there.
-                    let flight = flights.swap_remove(i);
-                    let sectors = lab.pick(flight.data.len() / SECTOR_BYTES + 1);
-                    lab.land(&flight, sectors * SECTOR_BYTES);
-                    lab.end(&flight, WriteOutcome::Uncertain);
-                } else {
-                    let flight = flights[i].clone();
-                    // A write that is still to land leaves a mixture for a read now.
-                    if lab.pick(3) == 0 {
-                        let sectors = lab.pick(flight.data.len() / SECTOR_BYTES + 1);
-                        lab.land(&flight, sectors * SECTOR_BYTES);
-                    } else {
-                        lab.land(&flight, flight.data.len());
-                        flights[i].landed = true;
-                    }
-                }
-            }
+            3..=5 if !flights.is_empty() => advance(lab, &mut flights),
             6 | 7 => {
                 let before = lab.states(target, first, blocks);
                 let block_bytes = lab.block_bytes();

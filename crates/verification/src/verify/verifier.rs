@@ -287,8 +287,21 @@ impl Verifier {
 
     fn judge(&mut self, io: &Transfer, blocks: usize, buffer: &[u8]) -> Vec<Damage> {
         let stamper = self.stamper(io.target);
+        let data = &buffer[..blocks * self.plan.block_bytes as usize];
+        let mut damages = self.judge_blocks(io, data, stamper);
+        if damages
+            .iter()
+            .any(|damage| damage.kind == DamageKind::LostWrite)
+        {
+            join_torn(&stamper, data, io.offset, &mut damages);
+        }
+        damages
+    }
+
+    /// Each block by itself.
+    #[inline]
+    fn judge_blocks(&mut self, io: &Transfer, data: &[u8], stamper: Stamper) -> Vec<Damage> {
         let block_bytes = self.plan.block_bytes as usize;
-        let data = &buffer[..blocks * block_bytes];
         let table = self.verify_tables.table(io.target);
         let slot = io.slot as usize * self.blocks_per_slot;
         let mut damages = Vec::new();
@@ -333,12 +346,6 @@ impl Verifier {
                     });
                 }
             }
-        }
-        if damages
-            .iter()
-            .any(|damage| damage.kind == DamageKind::LostWrite)
-        {
-            join_torn(&stamper, data, io.offset, &mut damages);
         }
         damages
     }

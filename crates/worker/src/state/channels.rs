@@ -2,7 +2,7 @@
 //!
 //! Knows the ways there and back. Knows nothing of what is sent.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, OnceLock};
 
@@ -31,5 +31,10 @@ impl Lines {
     /// Sends a message; a main thread that is gone needs none.
     pub fn say(&self, message: Message) {
         let _ = self.out.send(message);
+    }
+
+    /// Says which table is in use from now on.
+    pub fn use_table(&self, table: &CounterTable) {
+        self.table_in_use.store(table.address(), Ordering::Release);
     }
 }

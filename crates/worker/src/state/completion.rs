@@ -170,7 +170,7 @@ impl WorkerState {
             return;
         }
         let goes_on = moved > 0 || StreamState::tolerates(plan, slot.op, errno);
-        let said = self.errors_said.entry(slot.target).or_default();
+        let said = self.reported.errors.entry(slot.target).or_default();
         *said += 1;
         if *said <= MAX_ERRORS_PER_TARGET {
             let path = &self.plan.targets[slot.target as usize].path;
@@ -253,8 +253,8 @@ impl WorkerState {
     pub fn settle(&mut self, reaped: u32, now: u64) {
         self.flush_run();
         self.refresh_patience();
-        self.ends += u64::from(reaped);
-        self.complete_batches[batch_column(reaped)] += 1;
+        self.ends.total += u64::from(reaped);
+        self.batches.complete[batch_column(reaped)] += 1;
         debug_assert!(now >= self.stage_start_ns);
     }
 }

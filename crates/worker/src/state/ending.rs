@@ -79,8 +79,8 @@ impl WorkerState {
             failed: counters.failed,
             file_ops: counters.file_ops(&self.plan.streams[id as usize]),
             depth: counters.depth,
-            submit_batches: self.submit_batches,
-            complete_batches: self.complete_batches,
+            submit_batches: self.batches.submit,
+            complete_batches: self.batches.complete,
             backend: self.backend_name(),
         }))));
         self.say_verified(index, now);
@@ -89,7 +89,7 @@ impl WorkerState {
         if limits.ends_stage || (limits.ends_stage_on_error && reason.is_failure()) {
             self.lines.control.end_stage(self.stage);
         }
-        self.patience_is_stale = true;
+        self.wait.is_stale = true;
     }
 
     /// Says when a closed loop never had as many I/Os outstanding as it was asked for.

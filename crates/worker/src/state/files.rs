@@ -100,7 +100,7 @@ impl WorkerState {
         let stream = &mut self.streams[index as usize];
         stream.note_done(now);
         if outer.handed_ns == NOT_HANDED {
-            self.complete_batches[batch_column(1)] += 1;
+            self.batches.complete[batch_column(1)] += 1;
         }
     }
 
@@ -183,7 +183,7 @@ impl WorkerState {
             return true;
         }
         let goes_on = moved > 0 || StreamState::tolerates(plan, side, errno);
-        let said = self.errors_said.entry(step.target).or_default();
+        let said = self.reported.errors.entry(step.target).or_default();
         *said += 1;
         if *said <= MAX_ERRORS_PER_TARGET {
             let what = match (errno, step.op) {

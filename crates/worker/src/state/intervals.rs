@@ -3,8 +3,6 @@
 //! Knows the grid, the ends of ramps and the tables that go back and forth. Knows no
 //! I/O but how many are in flight.
 
-use std::sync::atomic::Ordering;
-
 use super::{WorkerState, LOG_BLOCK, LOG_BLOCKS};
 use crate::control::Message;
 use crate::record::CounterTable;
@@ -84,9 +82,7 @@ impl WorkerState {
             None => Box::new(CounterTable::empty()),
         };
         next.start_ns = self.table.end_ns;
-        self.lines
-            .table_in_use
-            .store(next.address(), Ordering::Release);
+        self.lines.use_table(&next);
         let table = std::mem::replace(&mut self.table, next);
         self.say(Message::Cut {
             worker: self.worker,

@@ -94,7 +94,7 @@ impl WorkerState {
     pub fn end_streak(&mut self, index: u32, count: u64) {
         self.table.settle();
         self.counters[index as usize].depth[0] += count;
-        self.submit_batches[batch_column(1)] += count;
-        self.complete_batches[batch_column(1)] += count;
+        self.batches.submit[batch_column(1)] += count;
+        self.batches.complete[batch_column(1)] += count;
     }
 }

@@ -199,7 +199,7 @@ impl WorkerState {
             .is_some_and(DepthFinder::is_searching);
         self.counters[index as usize].ramp_end_ns = if searching { u64::MAX } else { ramp_end_run };
         self.mark_live(index);
-        self.patience_is_stale = true;
+        self.wait.is_stale = true;
         self.enqueue(index);
         debug_assert!(now >= time);
     }
@@ -208,18 +208,18 @@ impl WorkerState {
     /// every stream for each of them would take longer than thousands of I/Os.
     #[inline]
     pub(super) fn refresh_patience(&mut self) {
-        if self.patience_is_stale {
+        if self.wait.is_stale {
             self.set_patience();
         }
     }
 
     /// Sees at the end of an interval how fast completions come.
     pub(super) fn watch_ends(&mut self, time_ns: u64) {
-        let (ends, since_ns) = std::mem::replace(&mut self.ends_at_cut, (self.ends, time_ns));
+        let (ends, since_ns) = std::mem::replace(&mut self.ends.at_cut, (self.ends.total, time_ns));
         let span_ns = time_ns.saturating_sub(since_ns.max(self.stage_start_ns));
-        let soon = u128::from(self.ends - ends) * PATIENCE_NS / u128::from(span_ns.max(1));
-        self.ends_soon = u32::try_from(soon).unwrap_or(u32::MAX);
-        self.patience_is_stale = true;
+        let soon = u128::from(self.ends.total - ends) * PATIENCE_NS / u128::from(span_ns.max(1));
+        self.ends.soon = u32::try_from(soon).unwrap_or(u32::MAX);
+        self.wait.is_stale = true;
     }
 
     /// Waiting for several completions at a time costs no more latency than a share of
@@ -228,7 +228,7 @@ impl WorkerState {
     /// of a slow device every completion is taken when it comes. The shallowest stream
     /// decides.
     pub(super) fn set_patience(&mut self) {
-        self.patience_is_stale = false;
+        self.wait.is_stale = false;
         let (mut target, mut most, mut batch) = (u32::MAX, u32::MAX, BATCH);
         for stream in self
             .streams
@@ -239,7 +239,7 @@ impl WorkerState {
             let own = match plan.batch {
                 Some(batch) => batch.complete_min,
                 None if stream.schedule.is_some() || stream.thinking.is_some() => 1,
-                None => (stream.room.limit() / 16).min(self.ends_soon),
+                None => (stream.room.limit() / 16).min(self.ends.soon),
             };
             target = target.min(own.max(1));
             most = most.min(
@@ -248,9 +248,9 @@ impl WorkerState {
             );
             batch = batch.max(plan.batch.map_or(0, |batch| batch.submit));
         }
-        self.wait_target = if target == u32::MAX { 1 } else { target };
-        self.reap_max = most;
-        self.batch_max = batch;
+        self.wait.target = if target == u32::MAX { 1 } else { target };
+        self.wait.reap_max = most;
+        self.wait.batch_max = batch;
     }
 
     #[inline]

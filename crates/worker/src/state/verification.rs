@@ -100,7 +100,7 @@ impl WorkerState {
     #[cold]
     fn say_wrong(&mut self, index: u32, target: u32, wrong: &Wrong, dumped: &str, now: u64) {
         let id = self.streams[index as usize].id;
-        let said = self.damage_said.entry(target).or_default();
+        let said = self.reported.damage.entry(target).or_default();
         if said.len() >= MAX_ERRORS_PER_TARGET as usize {
             return;
         }
@@ -165,7 +165,7 @@ impl WorkerState {
     /// Damage as it is told now; none when it is not told again.
     fn untold(&mut self, index: u32, damage: Damage) -> Option<Damage> {
         let id = self.streams[index as usize].id;
-        let said = self.damage_said.entry(damage.target).or_default();
+        let said = self.reported.damage.entry(damage.target).or_default();
         let place = (id, damage.offset);
         if said.len() >= MAX_ERRORS_PER_TARGET as usize
             || (damage.repeated && said.contains(&place))
