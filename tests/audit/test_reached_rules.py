@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -146,6 +148,23 @@ def test_reads_of_holes_are_found_and_are_surest_when_they_did_not_arrive() -> N
     assert one(unwritten_region.RULE, run(targets=(target,), device_bytes=0.0)).confidence == 0.97
     bare = file(unwritten_bytes_before=128 * MIB, carriers=())
     assert one(unwritten_region.RULE, run(targets=(bare,))).confidence == 0.9
+
+
+def test_where_the_holes_of_a_file_lie_is_not_told_as_known() -> None:
+    """Of a file that was read in part, its upper bound was told as what had never been written."""
+    part = job(ranges=((Range("/mnt/data", 0, 64 * MIB),),))
+    target = file(unwritten_bytes_before=64 * MIB)
+    answer = one(unwritten_region.RULE, run(jobs=(part,), targets=(target,), device_bytes=0.0)).text
+    assert answer.startswith("At most 64.0\xa0MiB of 64.0\xa0MiB in /mnt/data (100 %) were never written")
+    whole = one(unwritten_region.RULE, run(targets=(target,), device_bytes=0.0)).text
+    assert whole.startswith("64.0\xa0MiB of 128\xa0MiB")
+
+
+def test_what_a_device_saw_of_another_tools_writes_is_at_most_the_jobs() -> None:
+    case = run(op="write", jobs=BUFFERED, targets=(file(),), device_bytes=0.25)
+    assert " were still in memory: only " in one(writeback_absorbed.RULE, case).text
+    foreign = one(writeback_absorbed.RULE, replace(case, source="fio")).text
+    assert foreign.startswith("At least 75 % of the bytes written were still in memory: at most 9.77\xa0MiB")
 
 
 def test_holes_that_nobody_read_do_not_matter() -> None:

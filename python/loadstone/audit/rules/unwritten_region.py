@@ -50,6 +50,11 @@ def _arrived(case: Case, target: TargetState) -> float | None:
     return case.traffic.share("read") if case.traffic is not None and not target.is_disk else None
 
 
+def _seen(part: reached_storage.Unwritten) -> str:
+    """Tell which text is true: where the unwritten parts of a whole target lie is not known."""
+    return "seen" if part.least_bytes == part.most_bytes else "seen_at_most"
+
+
 def _target(case: Case, target: TargetState) -> Finding | None:
     part = reached_storage.unwritten_part(case, target)
     if part is None:
@@ -71,7 +76,7 @@ def _target(case: Case, target: TargetState) -> Finding | None:
         confidence=0.97 if arrived is not None else (0.9 if share > MOSTLY else 0.7),
         text=say("audit.unwritten_region.unseen.text", **values)
         if arrived is None
-        else say("audit.unwritten_region.seen.text", **values, arrived_share=min(arrived, 1.0)),
+        else say(f"audit.unwritten_region.{_seen(part)}.text", **values, arrived_share=min(arrived, 1.0)),
         evidence=reached_storage.evidence(case, "read") | numbers,
         advice=say("audit.unwritten_region.seen.advice"),
         layer="unwritten space",

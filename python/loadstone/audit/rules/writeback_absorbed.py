@@ -119,7 +119,7 @@ def _absorbed(case: Case, share: float) -> Finding:
         effect="not_valid",
         confidence=0.97,
         text=say(
-            "audit.writeback_absorbed.absorbed.text",
+            f"audit.writeback_absorbed.{'absorbed' if case.source == 'bundle' else 'absorbed_at_least'}.text",
             cached_share=1 - min(share, 1.0),
             device_bytes=float(evidence["device_bytes"]),
             written_bytes=float(evidence["asked_bytes"]),
