@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 START_S: Final = 15.0
 FIND_EVERY_S: Final = 0.5
+HEAR_EVERY_S: Final = 0.002
 TOGETHER_S: Final = 0.02
 """So long it is waited for others that are to be told the same."""
 ALIVE: Final = json.dumps({"do": "alive"})
@@ -73,6 +74,7 @@ class ControlPlane:
         """By address: its host."""
         self._lost_early: dict[str, dict[str, Any]] = {}
         """By address: why an agent was gone before its worker was taken for a host."""
+        self._hears_of_workers = False
 
     def start(self) -> None:
         """Start the scheduler, or reach the one that is there within `connect_s`."""
@@ -261,6 +263,10 @@ class ControlPlane:
         await self._client.register_plugin(
             self.dask.HostAgent(self._run, straight=self._scheduler is not None)
         )
+        # A worker that registers before the subscription has come through would never be heard of.
+        while self._scheduler is not None and not self._hears_of_workers:
+            self._scheduler.log_event("all", {"action": "look"})
+            await asyncio.sleep(HEAR_EVERY_S)
 
     async def _end(self) -> None:
         if self._client is not None:
@@ -343,6 +349,7 @@ class ControlPlane:
         return next((name for name, at in self.addresses.items() if at == address), str(worker))
 
     async def _hear_of_workers(self, event: tuple[float, dict[str, Any]]) -> None:
+        self._hears_of_workers = True
         change = event[1]
         address = str(change.get("worker"))
         if change.get("action") == "add-worker" and self._scheduler is not None:
