@@ -131,3 +131,16 @@ def test_what_has_an_order_in_time_is_not_made_by_others() -> None:
     assert one(time_structure.RULE, run(rates, fine=fine, contention=CROWDED)).effect == "suspect"
     up_and_down, fine = course([4000.0, 2500.0, 4100.0, 2000.0, 3900.0])
     assert one(time_structure.RULE, run(up_and_down, fine=fine, contention=CROWDED)).effect == "note"
+
+
+@pytest.mark.parametrize(
+    ("levels", "words"),
+    [
+        ([4000.0, 2500.0, 2500.0, 4100.0, 4100.0], "IOPS had 3 levels between 2.55k and 4.04k."),
+        ([4000.0, 2500.0, 4100.0, 2000.0, 3900.0], "over 5 levels between 1.98k and 4.17k."),
+    ],
+)
+def test_of_levels_the_lowest_and_the_highest_are_told(levels: list[float], words: str) -> None:
+    """A dip to half was said to be a change from 27.3k to 27.8k: the first level and the last."""
+    rates, fine = course(levels)
+    assert words in one(time_structure.RULE, run(rates, fine=fine)).text

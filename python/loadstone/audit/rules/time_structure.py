@@ -118,15 +118,17 @@ def _levels(case: Case, rates: FineRates, levels: Levels) -> Finding:
     origin = float(rates.ends_ns[0] - rates.lengths_ns[0])
     first, last = levels.every[0], levels.every[-1]
     at_s = (first.end_ns - origin) / 1e9
+    low = min(one.per_s for one in levels.every)
+    high = max(one.per_s for one in levels.every)
     text = say(
         f"audit.time_structure.{levels.shape.replace('-', '_').replace(' ', '_')}.text",
         levels=len(levels.every),
         at_s=at_s,
         first_count=first.per_s,
         last_count=last.per_s,
+        lowest_count=low,
+        highest_count=high,
     )
-    low = min(one.per_s for one in levels.every)
-    high = max(one.per_s for one in levels.every)
     finding = _finding(
         case,
         0.9 if low < 0.7 * high else 0.75,
