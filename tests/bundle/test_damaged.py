@@ -251,7 +251,7 @@ def reading_only(monkeypatch: pytest.MonkeyPatch) -> None:
         raise WouldRunError("would run")
 
     # Where it is called: a module that is first imported now would keep what stands in the session.
-    for caller in ("api.one_run", "cli.fio.run", "probe.after_run", "study.run_maker"):
+    for caller in ("api.one_run", "cli.fio.run_jobs", "probe.after_run", "study.run_maker"):
         monkeypatch.setattr(f"loadstone.{caller}.run_plan", would_run)
 
 

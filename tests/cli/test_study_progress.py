@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loadstone.cli.running.study import _of
+from loadstone.cli.running.several_runs import _of
 
 
 @pytest.mark.parametrize(

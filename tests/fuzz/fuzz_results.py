@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from loadstone.audit import foreign
 from loadstone.audit.document import audited, document
 from loadstone.errors import LoadstoneError
-from loadstone.report.verdict.audit import markdown
+from loadstone.report.verdict.audit_text import markdown
 from tests.fuzz import driver
 
 if TYPE_CHECKING:

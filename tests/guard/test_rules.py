@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.cli.fio import run as fio_run
+from loadstone.cli.fio import run_jobs
 from loadstone.errors import RefusedError, RunError
 from loadstone.plan.model import TargetKind
 from loadstone.plan.safety import guard
@@ -20,12 +20,12 @@ NO = guard.Consent()
 
 
 def test_consent_in_the_environment_is_given_as_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(fio_run.ACCEPT, raising=False)
+    monkeypatch.delenv(run_jobs.ACCEPT, raising=False)
     paths = ["/dev/a", "/dev/b"]
-    said = fio_run._consent().remedy(paths)
+    said = run_jobs._consent().remedy(paths)
     assert said == "set LOADSTONE_ACCEPT_DATA_LOSS=/dev/a:/dev/b"
     monkeypatch.setenv(*said.removeprefix("set ").split("="))
-    assert all(fio_run._consent().given(path, []) for path in paths)
+    assert all(run_jobs._consent().given(path, []) for path in paths)
 
 
 def full(path: Path) -> str:

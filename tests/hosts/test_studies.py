@@ -118,7 +118,7 @@ def test_a_host_is_free_for_nobody_else_between_the_runs_of_a_study(
         found.append(str(refused.value))
         return {}
 
-    monkeypatch.setattr("loadstone.api.studies.prepared.result_document", look)
+    monkeypatch.setattr("loadstone.api.studies.prepared_study.result_document", look)
     words = ["--hosts", str(hosts_file(tmp_path)), "--no-report", "--no-calibration"]
     assert main(["sweep", str(job_file(tmp_path)), "--bs", "4k", *words, "--out", str(tmp_path / "s")]) == 0
     assert "is used by another run" in found[0]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.api.jobs.amounts import total_rate
+from loadstone.api.jobs.times_and_rates import total_rate
 from loadstone.cli.options.arguments import LoadOptions
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.fio.read import TextSource, read_jobfiles

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadstone.analysis.study import repeats, run_figures
-from loadstone.api.studies.prepared import times
+from loadstone.api.studies.prepared_study import times
 from loadstone.api.studies.repeats import precision
 from loadstone.cli.options.arguments import SHELL
 from loadstone.errors import InputError

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from loadstone.monitor.counters import Counters
 from loadstone.watch import watcher
 from loadstone.watch.address import WatchedAddress
-from loadstone.watch.clock_offset import ClockOffset
 from loadstone.watch.source import HostReading, WallClock
+from loadstone.watch.watched_clock import ClockOffset
 from loadstone.watch.watcher import Rows
 
 if TYPE_CHECKING:

@@ -86,15 +86,15 @@ class Audit:
 
     def markdown(self) -> str:
         """Return the verdicts as tables in Markdown."""
-        from loadstone.report.verdict import audit as words
+        from loadstone.report.verdict import audit_text
 
-        return words.markdown(self._every, self._passed)
+        return audit_text.markdown(self._every, self._passed)
 
     def print(self, screen: Screen | None = None) -> None:
         """Print the verdicts as the command line does."""
-        from loadstone.report.verdict import audit as words
+        from loadstone.report.verdict import audit_text
 
-        words.terminal(
+        audit_text.terminal(
             self._every, screen or Screen(highlight=False), self._passed, unrelated=self._looked.unrelated
         )
 

@@ -18,7 +18,7 @@ from loadstone.api.place import default_directory
 from loadstone.api.planning import obstacles_of
 from loadstone.api.results import REPORT, Study, open_study
 from loadstone.api.studies.ended import EndedStudy
-from loadstone.api.studies.prepared import StudyMeans, result_document
+from loadstone.api.studies.prepared_study import StudyMeans, result_document
 from loadstone.bundle import experiment as on_disk
 from loadstone.errors import BundleError, RunError
 from loadstone.experiment.announce import announce, check_levels, planned_s, prepared_or_all_mistakes

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from loadstone import input_file
-from loadstone.api.jobs.amounts import total_rate
 from loadstone.api.jobs.job_changes import PYTHON, JobChanges
+from loadstone.api.jobs.times_and_rates import total_rate
 from loadstone.api.one_run import result_of
 from loadstone.errors import RefusedError, Where
 from loadstone.messages import make_error, say
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from loadstone.api.jobs.job_changes import Caller
     from loadstone.api.one_run import HowRun
     from loadstone.api.results import Result
-    from loadstone.api.studies.prepared import PreparedStudy
+    from loadstone.api.studies.prepared_study import PreparedStudy
     from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.hosts.assignment import HostWork
     from loadstone.hosts.hosts_file import HostsFile
@@ -127,7 +127,7 @@ def run_works(
     from loadstone.hosts.coordinator import HostsRequest, run_on_hosts
     from loadstone.hosts.greeting import new_number
     from loadstone.hosts.kept_agents import KeptAgents
-    from loadstone.hosts.probing import on_hosts
+    from loadstone.hosts.probe_runs import on_hosts
 
     request = HostsRequest(
         asked=run_request,

@@ -19,7 +19,7 @@ from loadstone.api.probed import ProbedFigures, budget_s, on_this_host
 from loadstone.api.results import Study, open_study
 from loadstone.api.studies.curves import prepare_curve
 from loadstone.api.studies.lists import prepare_list
-from loadstone.api.studies.prepared import StudyMeans, StudyOfJob, run_prepared
+from loadstone.api.studies.prepared_study import StudyMeans, StudyOfJob, run_prepared
 from loadstone.api.studies.repeats import prepare_repeats
 from loadstone.api.studies.study_rerun import prepare_again
 from loadstone.api.studies.sweeps import FactorName, prepare_sweep
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from loadstone.api.jobs.spec_option import DataSheet
     from loadstone.api.on_hosts import GivenHosts
-    from loadstone.api.studies.prepared import PreparedStudy
+    from loadstone.api.studies.prepared_study import PreparedStudy
     from loadstone.audit.run import SealedFigures
     from loadstone.plan.safety.guard import Consent
     from loadstone.study.run import StudyProgress

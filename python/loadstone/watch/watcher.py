@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import uncaught
 from loadstone.messages import say
-from loadstone.watch.clock_offset import ClockOffset
 from loadstone.watch.source import WatchError
+from loadstone.watch.watched_clock import ClockOffset
 
 if TYPE_CHECKING:
     from collections.abc import Callable

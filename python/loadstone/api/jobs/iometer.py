@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import input_file, units
-from loadstone.api.jobs.amounts import seconds
 from loadstone.api.jobs.job_changes import Job, JobChanges, JobText
 from loadstone.api.jobs.job_source import source
 from loadstone.api.jobs.read_workload import sized
 from loadstone.api.jobs.run_list import RunList
+from loadstone.api.jobs.times_and_rates import seconds
 from loadstone.formats import iometer
 from loadstone.formats.recognise import Language
 from loadstone.messages.suggest import nearest

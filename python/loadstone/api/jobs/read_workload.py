@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from loadstone.api.jobs.amounts import nanoseconds, total_rate
 from loadstone.api.jobs.job_changes import Job, JobChanges, JobText
 from loadstone.api.jobs.job_source import language_of, named, source
+from loadstone.api.jobs.times_and_rates import nanoseconds, total_rate
 from loadstone.errors import InputError
 from loadstone.formats.fio.numbers import Reading, amount
 from loadstone.formats.fio.read import FileSource, ReadOptions, TextSource, read_jobfiles

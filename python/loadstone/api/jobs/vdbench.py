@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.api.jobs.amounts import seconds
 from loadstone.api.jobs.job_changes import Job, JobChanges, JobText
 from loadstone.api.jobs.job_source import source
 from loadstone.api.jobs.run_list import RunList
+from loadstone.api.jobs.times_and_rates import seconds
 from loadstone.api.jobs.vdbench_live import watch
 from loadstone.api.jobs.vdbench_output import Output
 from loadstone.errors import InputError, RefusedError
@@ -23,7 +23,7 @@ from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest
 from loadstone.plan.host_facts import HostFacts
 from loadstone.report.vdbench.wording import run_line
-from loadstone.study.vdbench import ParameterFileController
+from loadstone.study.parameter_file import ParameterFileController
 from loadstone.workload.model import Note
 from loadstone.workload.other_hosts import elsewhere
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.analysis.study import slo as limits
-from loadstone.api.jobs.amounts import rate_process
 from loadstone.api.jobs.read_workload import resolution_at, workload
-from loadstone.api.studies.prepared import PreparedStudy, StudyOfJob, times
+from loadstone.api.jobs.times_and_rates import rate_process
+from loadstone.api.studies.prepared_study import PreparedStudy, StudyOfJob, times
 from loadstone.errors import InputError
 from loadstone.messages import make_error
 from loadstone.plan.model import RateProcess

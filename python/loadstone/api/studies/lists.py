@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone.api.jobs.read_workload import resolution
 from loadstone.api.jobs.run_list import changes_of
-from loadstone.api.studies.prepared import PreparedStudy, times
+from loadstone.api.studies.prepared_study import PreparedStudy, times
 from loadstone.study.list_controller import RepeatedList
 from loadstone.study.run import StudyRequest
 

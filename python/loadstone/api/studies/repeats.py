@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone.api.jobs.amounts import nanoseconds, total_rate
 from loadstone.api.jobs.read_workload import resolution
+from loadstone.api.jobs.times_and_rates import nanoseconds, total_rate
 from loadstone.api.planning import asked_for
-from loadstone.api.studies.prepared import PreparedStudy, StudyOfJob, times
+from loadstone.api.studies.prepared_study import PreparedStudy, StudyOfJob, times
 from loadstone.errors import InputError
 from loadstone.messages import make_error
 from loadstone.study.controller import Next

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone.api import rerunning
 from loadstone.api.rerun_hosts import maker_again
-from loadstone.api.studies.prepared import PreparedStudy
+from loadstone.api.studies.prepared_study import PreparedStudy
 from loadstone.bundle import layout
 from loadstone.errors import RefusedError, Where
 from loadstone.messages import make_error, say

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from loadstone import units
 from loadstone.analysis.study.sweep import STAGE
-from loadstone.api.jobs.amounts import total_rate
 from loadstone.api.jobs.read_workload import resolution, workload
-from loadstone.api.studies.prepared import PreparedStudy, StudyOfJob, times
+from loadstone.api.jobs.times_and_rates import total_rate
+from loadstone.api.studies.prepared_study import PreparedStudy, StudyOfJob, times
 from loadstone.study import factors
 from loadstone.study.stages import check_one_stage, stages
 from loadstone.study.sweep import SweepController

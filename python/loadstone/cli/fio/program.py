@@ -48,9 +48,9 @@ def main(argv: Sequence[str]) -> int:
             if arguments.show_command:
                 _show_command(arguments, job_sources)
             return DONE
-        from loadstone.cli.fio import run as fio_run
+        from loadstone.cli.fio import run_jobs
 
-        return fio_run.run(arguments, workload, argv)
+        return run_jobs.run(arguments, workload, argv)
     except LoadstoneError as error:
         say(error)
         return FAILED

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from loadstone import Consent
     from loadstone.api.planning import PlannedJob
     from loadstone.api.probed import ProbedFigures
-    from loadstone.api.studies.prepared import PreparedStudy
+    from loadstone.api.studies.prepared_study import PreparedStudy
 
 
 def read_budget(text: str) -> float:

@@ -38,8 +38,8 @@ def curve(
         Measure every load so often [default: once, and what is noisy up to three times].
     """
     from loadstone.api.studies.curves import prepare_curve
-    from loadstone.cli.running import study
+    from loadstone.cli.running import several_runs
 
     options = {"job": job, **asdict(load)}
-    of_job = study.of_job("curve", job, load, spec=spec, options=options, run_options=run_options)
-    return study.execute(prepare_curve(of_job, points=points, slo=slo, repeat=repeat), run_options)
+    of_job = several_runs.of_job("curve", job, load, spec=spec, options=options, run_options=run_options)
+    return several_runs.execute(prepare_curve(of_job, points=points, slo=slo, repeat=repeat), run_options)

@@ -122,9 +122,9 @@ def _rest(path: Path, run_options: RunOptions, *, allow_exec: bool) -> PlannedEx
 
 def _run(planned: PlannedExperiment, run_options: RunOptions) -> int:
     from loadstone.api.experimenting import checked, experiment_request, run_planned_experiment
-    from loadstone.api.studies.prepared import StudyMeans
+    from loadstone.api.studies.prepared_study import StudyMeans
     from loadstone.cli.running.consent import consent
-    from loadstone.cli.running.study import shown
+    from loadstone.cli.running.several_runs import shown
 
     on, calibration = run_options.on_hosts(), run_options.calibration
     maker = checked(planned, on, calibration=calibration, say=console.say)

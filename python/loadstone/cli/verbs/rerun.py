@@ -76,7 +76,7 @@ def _run(path: Path, run_options: RunOptions, probe: str | None, *, unverified: 
 
 def _study(path: Path, run_options: RunOptions, *, unverified: bool) -> int:
     from loadstone.api.studies.study_rerun import prepare_again
-    from loadstone.cli.running import study
+    from loadstone.cli.running import several_runs
     from loadstone.cli.running.consent import consent
 
     prepared, old = prepare_again(
@@ -89,4 +89,4 @@ def _study(path: Path, run_options: RunOptions, *, unverified: bool) -> int:
         notes.append("the commands of the job file are not run again")
     if old.doubt is not None:
         console.doubts([f"the Plan is of a bundle that is {old.doubt}"])
-    return study.execute(prepared, run_options, notes=notes)
+    return several_runs.execute(prepared, run_options, notes=notes)

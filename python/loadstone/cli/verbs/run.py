@@ -94,21 +94,21 @@ class _JobRun:
     def run_repeats(self, repeat: int | None, until: str | None) -> int:
         SHELL.refuse("several runs", probe=self.probe)
         from loadstone.api.one_run import request_of
-        from loadstone.api.studies.prepared import StudyOfJob
+        from loadstone.api.studies.prepared_study import StudyOfJob
         from loadstone.api.studies.repeats import prepare_repeats
-        from loadstone.cli.running import study
+        from loadstone.cli.running import several_runs
 
         request = request_of("run", {**self.options, "repeat": repeat, "until": until})
         is_alone = self.run_options.hosts is None
         repeated = StudyOfJob(self.job, self.changes, self.sheet, request, on_this_host=is_alone)
-        return study.execute(prepare_repeats(repeated, repeat=repeat, until=until), self.run_options)
+        return several_runs.execute(prepare_repeats(repeated, repeat=repeat, until=until), self.run_options)
 
     def run_all(
         self, runs: RunList, vdbench_output: Path | None, *, repeat: int | None, shuffle: int | None
     ) -> int:
         from loadstone.api.one_run import request_of
         from loadstone.api.studies.lists import prepare_list
-        from loadstone.cli.running import probing, study
+        from loadstone.cli.running import probing, several_runs
 
         seconds = None if self.probe is None else probing.read_budget(self.probe)
         if self.run_options.on_hosts() is not None:
@@ -126,4 +126,4 @@ class _JobRun:
         )
         if self.dry_run and seconds is not None:
             return probing.dry_runs(listed, seconds, as_json=self.run_options.json)
-        return study.execute(listed, self.run_options, seconds)
+        return several_runs.execute(listed, self.run_options, seconds)

@@ -50,10 +50,10 @@ def sweep(
         Passes over all combinations [default: 1].
     """
     from loadstone.api.studies.sweeps import GAIN, prepare_sweep
-    from loadstone.cli.running import study
+    from loadstone.cli.running import several_runs
 
     factors: dict[FactorName, str | None] = {"bs": bs, "read": read, "numjobs": numjobs, "iodepth": iodepth}
     factor_texts = {str(name): text for name, text in factors.items()}
     options = {"job": job, **asdict(load), **factor_texts, "gain": gain or GAIN, "repeat": repeat}
-    swept = study.of_job("sweep", job, load, spec=spec, options=options, run_options=run_options)
-    return study.execute(prepare_sweep(swept, factors, gain=gain, repeat=repeat), run_options)
+    swept = several_runs.of_job("sweep", job, load, spec=spec, options=options, run_options=run_options)
+    return several_runs.execute(prepare_sweep(swept, factors, gain=gain, repeat=repeat), run_options)

@@ -13,7 +13,7 @@ from rich.text import Text
 from loadstone import units
 from loadstone.messages import say, template, title
 from loadstone.report.pictures.charts import COLOURS, FONT, SCHEMA, bandwidth_unit, config
-from loadstone.report.verdict import layers
+from loadstone.report.verdict import layers_table
 from loadstone.verdict import BYTES_PER_S, Effect, Kind
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def page(audited: Audited, draw: Callable[[Spec], object]) -> dict[str, Any]:
         "notes": [drawn for drawn in causes if drawn["effect"] == "note"],
         "not_checked": not_checked(verdict),
         "checked": checked(verdict),
-        **layers.page(verdict),
+        **layers_table.page(verdict),
         "explanations": [
             (one.says, confidence(one.probability), one.for_, one.against)
             for one in verdict.explanations

@@ -15,7 +15,7 @@ from loadstone.api.jobs import spec_option
 from loadstone.api.on_hosts import study_maker
 from loadstone.api.one_run import request_of
 from loadstone.api.studies.ended import EndedStudy, in_short
-from loadstone.api.studies.prepared import StudyMeans, StudyOfJob, run_prepared
+from loadstone.api.studies.prepared_study import StudyMeans, StudyOfJob, run_prepared
 from loadstone.cli.display import console, run_summary
 from loadstone.cli.main import show
 from loadstone.cli.options.arguments import job_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.api.jobs.run_list import Beside, Say
-    from loadstone.api.studies.prepared import PreparedStudy
+    from loadstone.api.studies.prepared_study import PreparedStudy
     from loadstone.api.types import Done, Next, Plan, Progress, StudyProgress
     from loadstone.cli.options.arguments import LoadOptions
     from loadstone.cli.options.run_options import RunOptions

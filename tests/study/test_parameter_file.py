@@ -10,8 +10,8 @@ from loadstone.analysis.study.curve import curves
 from loadstone.bundle.study import Point
 from loadstone.formats.vdbench import ParameterText, expand, read
 from loadstone.study.controller import Done
+from loadstone.study.parameter_file import ParameterFileController, rounded
 from loadstone.study.run import Hooks, StudyRequest, run_study
-from loadstone.study.vdbench import ParameterFileController, rounded
 
 from . import simulated
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from loadstone.report.verdict import layers
-from loadstone.report.verdict.layers import UNKNOWN, waterfall
+from loadstone.report.verdict import layers_table
+from loadstone.report.verdict.layers_table import UNKNOWN, waterfall
 from loadstone.verdict import LayerFlow, LayerTime, Time, TimeSplit, Verdict
 
 
@@ -27,7 +27,7 @@ def test_of_the_tail_the_page_shows_what_no_clock_tells() -> None:
         kind="measures_storage", limited_by=None, confidence=0.9, sentences="", causes=(), missing=(),
         checked=(), advice=(), time=time,
     )  # fmt: skip
-    mean, tail = layers.page(said)["times"]
+    mean, tail = layers_table.page(said)["times"]
     assert (mean["name"], tail["name"]) == ("the mean latency", "p99")
     assert [(part["name"], part["width"]) for part in tail["parts"]] == [
         ("load generator", 25),
@@ -45,7 +45,7 @@ def test_many_files_of_which_nothing_is_counted_are_one_row() -> None:
         kind="measures_storage", limited_by=None, confidence=0.9, sentences="", causes=(), missing=(),
         checked=(), advice=(), layers=flows,
     )  # fmt: skip
-    assert [row["name"] for row in layers.page(said)["layers"]] == [
+    assert [row["name"] for row in layers_table.page(said)["layers"]] == [
         "/mnt/0 and 98 more files",
         "/mnt/odd",
         "sda",
