@@ -20,7 +20,7 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -168,21 +168,15 @@ def run_plan(
     with contextlib.closing(means.watching(request.watch)) as watching:
         run_targets = _hold_targets(plan, consent, means, content=check_content)
         plan, sealing = run_targets.plan, _Sealing(run_targets, consent, means)
-        try:
+        with sealing.sealed_on_failure():
             if calibration is True:
                 calibration = calibrate(plan)
             around, under = _looked_around(plan, request, out_dir, means)
-        except BaseException:
-            sealing.seal()
-            raise
         # What was measured is worth its result: one request to end does not cost it, the next does.
         # Nor does it leave a bundle that was begun and says nothing.
         with Interrupts():
-            try:
+            with sealing.sealed_on_failure():
                 writer = _begin_bundle(plan, request, out_dir, means, around)
-            except BaseException:
-                sealing.seal()
-                raise
             run = _Run(
                 plan, writer, means, sealing, under=under, watching=watching, progress=progress, steer=steer
             )
@@ -273,6 +267,15 @@ class _Sealing:
                 give_up=give_up,
             )
             self.consent.left.take(left)
+
+    @contextlib.contextmanager
+    def sealed_on_failure(self) -> Iterator[None]:
+        """Seal when what is done before the engine starts fails or is interrupted."""
+        try:
+            yield
+        except BaseException:
+            self.seal()
+            raise
 
 
 def _looked_around(

@@ -131,7 +131,6 @@ class _HostReadings:
 def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> shape.Case:
     measurement, bounds = made.measurement, _bounds(made.measurement, total.line)
     of_stage = set(total.line.streams)
-    # What is read back after a crash is only what was verified: other jobs have no streams.
     jobs = [job for job in made.totals("job") if job.line.streams and set(job.line.streams) <= of_stage]
     issued_until_ns = min(bounds[1], measurement.issued_until_ns(total.line))
     rates = _series(measurement, total.line)
@@ -405,7 +404,10 @@ def phase_facts(measurement: Measurement, line: MeasuredLine) -> JobFacts | None
 
 
 def _requests(made: Summary, jobs: Sequence[Total]) -> tuple[shape.JobRequest, ...]:
-    """Return what was asked of the jobs of a stage."""
+    """Return what was asked of the jobs of a stage.
+
+    What is read back after a crash is only what was verified: other jobs have no streams there.
+    """
     plan, workload = made.measurement.plan, made.bundle.known_workload
     workload_jobs = workload.jobs if workload is not None else ()
     number_of = jobs_of_units(plan, workload_jobs)

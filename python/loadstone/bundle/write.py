@@ -100,16 +100,7 @@ class BundleWriter:
                 layout.ENVIRONMENT: _pretty(environment),
             }
             names += begun
-            manifest: dict[str, Any] = {
-                "format": layout.FORMAT,
-                "loadstone_version": __version__,
-                "status": "running",
-                "created_unix_ns": time.time_ns(),
-                "pid": os.getpid(),
-                "inputs": files,
-                "begun": {name: seal.sealed(data) for name, data in begun.items()},
-                "growth": True,
-            }
+            manifest = _first_manifest(files, begun)
             disk.put_whole(directory / layout.MANIFEST, _sealed(manifest))
             disk.mkdir(directory / layout.INPUT)
             for name, data in begun.items():
@@ -323,6 +314,20 @@ def _unwritten(directory: Path, error: OSError | MemoryError) -> BundleError:
 def _gone(directory: Path) -> BundleError:
     hint = remedy(FileNotFoundError(errno.ENOENT, ""))
     return make_error(BundleError, "bundle.directory.gone", hint=hint, directory=directory)
+
+
+def _first_manifest(inputs: dict[str, str], begun: dict[str, bytes]) -> dict[str, Any]:
+    """Return what the manifest says of a run that begins: the files of its `inputs`, the seals of `begun`."""
+    return {
+        "format": layout.FORMAT,
+        "loadstone_version": __version__,
+        "status": "running",
+        "created_unix_ns": time.time_ns(),
+        "pid": os.getpid(),
+        "inputs": inputs,
+        "begun": {name: seal.sealed(data) for name, data in begun.items()},
+        "growth": True,
+    }
 
 
 def _check(directory: Path) -> None:

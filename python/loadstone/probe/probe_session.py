@@ -174,8 +174,7 @@ def probe(
         if stopped():
             ended = INTERRUPTED
             break
-        so_far = Probed(stage=base.stage, budget_s=base.budget_s, tried=tuple(tried), left_out=(), ended="")
-        known = so_far.beside_others(base.taken)
+        known = _probed(base, tried).beside_others(base.taken)
         best = ranked(base, offered, known, findings, overhead_s, without=without)
         chosen = _best_within(base.budget_s - (clock() - began), best, offered)
         if chosen is None:
@@ -200,8 +199,13 @@ def probe(
                 tell(ended)
             break
     left += [LeftOut(name=one.probe.name, why=ended) for one in offered]
+    return _probed(base, tried, left, ended)
+
+
+def _probed(base: Base, tried: Sequence[Tried], left_out: Sequence[LeftOut] = (), ended: str = "") -> Probed:
+    """Return what was tried so far, and what was not."""
     return Probed(
-        stage=base.stage, budget_s=base.budget_s, tried=tuple(tried), left_out=tuple(left), ended=ended
+        stage=base.stage, budget_s=base.budget_s, tried=tuple(tried), left_out=tuple(left_out), ended=ended
     )
 
 

@@ -62,25 +62,18 @@ def experiment(
         _refuse_given("report", set=set, leave_out_unset=leave_out_unset, allow_exec=allow_exec)
         return _report(path, run_options, output or [])
     _refuse_given(action, output=output)
-    if action == "resume":
+    begun = "resume" if action == "resume" else "plan of a directory" if path.is_dir() else ""
+    if begun and action != "run":
         _refuse_given(
-            "resume, which keeps what the experiment began with", set=set, leave_out_unset=leave_out_unset
+            f"{begun}, which keeps what the experiment began with", set=set, leave_out_unset=leave_out_unset
         )
-        return _run(_rest(path, run_options, allow_exec=allow_exec), run_options)
-    if action == "plan" and path.is_dir():
-        _refuse_given(
-            "plan of a directory, which keeps what the experiment began with",
-            set=set,
-            leave_out_unset=leave_out_unset,
+        planned = _rest(path, run_options, allow_exec=allow_exec)
+    else:
+        at = SHELL.at("parameters")
+        planned = experimenting.planned(
+            path, parameters, at, leave_out_unset=leave_out_unset, allow_exec=allow_exec
         )
-        return _plan(_rest(path, run_options, allow_exec=allow_exec), json=run_options.json)
-    at = SHELL.at("parameters")
-    planned = experimenting.planned(
-        path, parameters, at, leave_out_unset=leave_out_unset, allow_exec=allow_exec
-    )
-    if action == "plan":
-        return _plan(planned, json=run_options.json)
-    return _run(planned, run_options)
+    return _plan(planned, json=run_options.json) if action == "plan" else _run(planned, run_options)
 
 
 def _refuse_given(action: str, **arguments: Any) -> None:
