@@ -24,7 +24,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -380,6 +380,18 @@ def restores_at_once(state: Path, draw: random.Random) -> None:
         kill_later(child, draw.random() * 0.2)
 
 
+@dataclass(slots=True)
+class DrillCounts:
+    """How often what happened at the points of a drill."""
+
+    killed: int = 0
+    lost_power: int = 0
+    came_up_without_the_filled_file_system: int = 0
+    restored_twice_at_once_and_killed: int = 0
+    came_up_with_other_names: int = 0
+    of_those_told_that_a_fill_is_out_of_reach: int = 0
+
+
 def drill(points: int, wholes: int, seed: int, parameter: str, *, harder: bool = False) -> dict[str, Any]:
     """Do all points; return what was found.
 
@@ -387,14 +399,12 @@ def drill(points: int, wholes: int, seed: int, parameter: str, *, harder: bool =
     losses the devices come up under each other's names.
     """
     draw, further = random.Random(seed), random.Random(f"harder {seed}")
-    at_once = names_changed = 0
+    counts = DrillCounts()
     wrong: list[dict[str, Any]] = []
-    killed = lost = unmounted = warned = 0
     with Stage() as stage:
         drill_bench = bench(stage, parameter)
-        prepared = prepare(drill_bench.file(), ReadOptionsOfExperiment())
         began = time.monotonic()
-        everything_but_load(prepared, drill_bench.state)
+        everything_but_load(prepare(drill_bench.file(), ReadOptionsOfExperiment()), drill_bench.state)
         length_s = time.monotonic() - began
         if (now := drill_bench.snapshot()) != drill_bench.before:
             print(json.dumps(_difference(drill_bench.before, now), indent=1), file=sys.stderr, flush=True)
@@ -403,54 +413,53 @@ def drill(points: int, wholes: int, seed: int, parameter: str, *, harder: bool =
             is_whole = number >= points
             after_s = draw.uniform(2.0, 25.0) if is_whole else draw.uniform(0.0, length_s * 1.05)
             prepared = prepare(drill_bench.file(), ReadOptionsOfExperiment())
-            alive = (
+            counts.killed += (
                 whole(drill_bench, after_s, number) if is_whole else in_child(drill_bench, prepared, after_s)
             )
-            labels = drill_bench.labels()
-            power = draw.random() < 0.2
-            without = power and draw.random() < 0.5
-            if power:
-                renamed = harder and further.random() < 0.5
-                names_changed += renamed
-                drill_bench.lose_power(without_volume=without, renamed=renamed)
-            if harder and further.random() < 0.5:
-                restores_at_once(drill_bench.state, further)
-                at_once += 1
-            output = restore(drill_bench.state, draw)
-            unseen = ""
-            if without:
-                unseen = (
-                    ""
-                    if not drill_bench.mount_volume() or output
-                    else "a fill on a file system that was not mounted"
-                )
-                warned += bool(output)
-                output = restore(drill_bench.state, draw)
-            now = drill_bench.snapshot()
-            killed, lost, unmounted = killed + alive, lost + power, unmounted + without
-            left = drill_bench.left_in_run(labels)
-            if now != drill_bench.before or output or left or unseen:
-                difference = _difference(drill_bench.before, now) | {"left_in_run": left, "unseen": unseen}
-                wrong.append(
-                    {"point": number, "after_s": after_s, "power": power, "said": output} | difference
-                )
+            if difference := after_restore(drill_bench, draw, further if harder else None, counts):
+                wrong.append({"point": number, "after_s": after_s} | difference)
                 print(json.dumps(wrong[-1], indent=1), file=sys.stderr, flush=True)
                 break
             if is_whole:
                 shutil.rmtree(drill_bench.folder / f"out{number}", ignore_errors=True)
             if number % 10 == 9:
-                print(f"{number + 1} points, {killed} killed, {lost} lost power", file=sys.stderr, flush=True)
-    return {
-        "points": number + 1,
-        "killed": killed,
-        "lost_power": lost,
-        "came_up_without_the_filled_file_system": unmounted,
-        "restored_twice_at_once_and_killed": at_once,
-        "came_up_with_other_names": names_changed,
-        "of_those_told_that_a_fill_is_out_of_reach": warned,
-        "seed": seed,
-        "wrong": wrong,
-    }
+                so_far = f"{counts.killed} killed, {counts.lost_power} lost power"
+                print(f"{number + 1} points, {so_far}", file=sys.stderr, flush=True)
+    return {"points": number + 1, **asdict(counts), "seed": seed, "wrong": wrong}
+
+
+def after_restore(
+    drill_bench: DrillBench, draw: random.Random, further: random.Random | None, counts: DrillCounts
+) -> dict[str, Any]:
+    """Lose power by chance, restore, and return how what is there then differs from before; {}: not.
+
+    `further` draws what only a harder drill does.
+    """
+    labels = drill_bench.labels()
+    power = draw.random() < 0.2
+    without = power and draw.random() < 0.5
+    if power:
+        renamed = further is not None and further.random() < 0.5
+        counts.came_up_with_other_names += renamed
+        drill_bench.lose_power(without_volume=without, renamed=renamed)
+    if further is not None and further.random() < 0.5:
+        restores_at_once(drill_bench.state, further)
+        counts.restored_twice_at_once_and_killed += 1
+    output = restore(drill_bench.state, draw)
+    unseen = ""
+    if without:
+        if drill_bench.mount_volume() and not output:
+            unseen = "a fill on a file system that was not mounted"
+        counts.of_those_told_that_a_fill_is_out_of_reach += bool(output)
+        output = restore(drill_bench.state, draw)
+    now = drill_bench.snapshot()
+    counts.lost_power += power
+    counts.came_up_without_the_filled_file_system += without
+    left = drill_bench.left_in_run(labels)
+    if now == drill_bench.before and not (output or left or unseen):
+        return {}
+    unlike = _difference(drill_bench.before, now) | {"left_in_run": left, "unseen": unseen}
+    return {"power": power, "said": output} | unlike
 
 
 def _difference(before: dict[str, str], now: dict[str, str]) -> dict[str, Any]:

@@ -328,6 +328,38 @@ def page(studies: Sequence[StudyFindings], command: str) -> str:
     held_out = [one for one in studies if one.kind in HELD_OUT]
     untried = [one for one in studies if one.kind in UNTRIED]
     page_lines = [
+        *kinds_of_errors(studies, command, untried),
+        "## Planted interactions",
+        "",
+        "| size | noise | tuned: found | not tuned: found |",
+        "|---:|---:|---:|---:|",
+        *_interactions(tuned, held_out),
+        "",
+        "Size 0: how often there was said to be one, after correction.",
+        "",
+        "## The chance to find an effect, as stated and as it was",
+        "",
+        "| stated | studies (tuned) | stated on average | found | studies (not tuned) | stated on average | found |",
+        "|---:|---:|---:|---:|---:|---:|---:|",
+        *_powers(tuned, held_out),
+        "",
+        "The stated chance holds for the strictest step of Holm's correction; the step that an effect meets may be easier.",
+        "",
+        *interaction_power_section(studies),
+        "## By the number of repeats",
+        "",
+        "| repeats | studies | planted effect in its interval | width of the interval, median | any null effect significant |",
+        "|---:|---:|---:|---:|---:|",
+        *_repeats(studies),
+    ]
+    return "\n".join(page_lines) + "\n"
+
+
+def kinds_of_errors(
+    studies: Sequence[StudyFindings], command: str, untried: Sequence[StudyFindings]
+) -> list[str]:
+    """Return the page up to the tables of each kind of error, with what each kind is."""
+    return [
         "# How often the analysis of an experiment is right",
         "",
         f"`{command}` drew {len(studies)} experiments from seeds and analysed each as `loadstone experiment report` does. "
@@ -365,30 +397,7 @@ def page(studies: Sequence[StudyFindings], command: str) -> str:
         "",
         "Method and limits were chosen on studies of the tuned kinds with the seeds 1 and 2; the page is of another seed.",
         "",
-        "## Planted interactions",
-        "",
-        "| size | noise | tuned: found | not tuned: found |",
-        "|---:|---:|---:|---:|",
-        *_interactions(tuned, held_out),
-        "",
-        "Size 0: how often there was said to be one, after correction.",
-        "",
-        "## The chance to find an effect, as stated and as it was",
-        "",
-        "| stated | studies (tuned) | stated on average | found | studies (not tuned) | stated on average | found |",
-        "|---:|---:|---:|---:|---:|---:|---:|",
-        *_powers(tuned, held_out),
-        "",
-        "The stated chance holds for the strictest step of Holm's correction; the step that an effect meets may be easier.",
-        "",
-        *interaction_power_section(studies),
-        "## By the number of repeats",
-        "",
-        "| repeats | studies | planted effect in its interval | width of the interval, median | any null effect significant |",
-        "|---:|---:|---:|---:|---:|",
-        *_repeats(studies),
     ]
-    return "\n".join(page_lines) + "\n"
 
 
 def interaction_power_section(studies: Sequence[StudyFindings]) -> list[str]:

@@ -133,61 +133,59 @@ def simulated(count: int) -> dict[str, Any]:
     }
 
 
+def begun_bundle(directory: Path, plan: Plan, workload: dict[str, Any]) -> BundleWriter:
+    """Begin a bundle that says nothing but what is run."""
+    return BundleWriter.create(
+        directory,
+        request={},
+        inputs={},
+        workload_json=json.dumps(workload),
+        plan_json=plan.model_dump_json(),
+        notes=[],
+        environment={},
+    )
+
+
+def sealed_host(folder: Path, plan: Plan, seconds: int, table: pl.DataFrame) -> None:
+    """Write the bundle of one host, with a tick for each second and the samples of `table`."""
+    own = begun_bundle(folder, plan, {})
+    for second in range(1, seconds + 1):
+        own.event(
+            {
+                "type": "tick",
+                "t_ns": second * 10**9,
+                "interval": second - 1,
+                "cpu_user_ns": second * 10**8,
+                "cpu_system_ns": second * 10**8,
+                "rss_bytes": 1,
+                "rows": [],
+            }
+        )
+    table.write_parquet(folder / "samples.parquet")
+    own.seal("complete", exit_code=0)
+
+
 def merge(count: int, seconds: int) -> dict[str, Any]:
     """Put together samples of so many seconds of so many hosts."""
     with tempfile.TemporaryDirectory(prefix="loadstone-hosts-scale-") as directory:
-        root = Path(directory)
+        run = Path(directory) / "run"
         plan = one_plan()
         table = samples(seconds)
         merged = merged_plan({f"h{number}": plan for number in range(count)})
-        writer = BundleWriter.create(
-            root / "run",
-            request={},
-            inputs={},
-            workload_json=json.dumps({"name": "scale", "front_end": "fio", "jobs": [], "notes": []}),
-            plan_json=merged.plan.model_dump_json(),
-            notes=[],
-            environment={},
-        )
-        parts, bundles = [], []
+        workload = {"name": "scale", "front_end": "fio", "jobs": [], "notes": []}
+        writer = begun_bundle(run, merged.plan, workload)
+        parts = []
         for part in merged.parts:
-            folder = root / "run" / "hosts" / part.name
-            own = BundleWriter.create(
-                folder,
-                request={},
-                inputs={},
-                workload_json="{}",
-                plan_json=plan.model_dump_json(),
-                notes=[],
-                environment={},
-            )
-            for second in range(1, seconds + 1):
-                own.event(
-                    {
-                        "type": "tick",
-                        "t_ns": second * 10**9,
-                        "interval": second - 1,
-                        "cpu_user_ns": second * 10**8,
-                        "cpu_system_ns": second * 10**8,
-                        "rss_bytes": 1,
-                        "rows": [],
-                    }
-                )
-            table.write_parquet(folder / "samples.parquet")
-            own.seal("complete", exit_code=0)
+            sealed_host(run / "hosts" / part.name, plan, seconds, table)
             parts.append(part.model_copy(update={"bundle": f"hosts/{part.name}", "status": "complete"}))
-        (root / "run" / HOSTS).write_text(HostsRecord(hosts=tuple(parts)).model_dump_json())
+        (run / HOSTS).write_text(HostsRecord(hosts=tuple(parts)).model_dump_json())
         began_s, cpu_s = time.monotonic(), time.process_time()
-        bundles = [
-            (part, Bundle(root / "run" / part.bundle, {"status": "complete"}))
-            for part in parts
-            if part.bundle
-        ]
+        bundles = [(part, Bundle(run / part.bundle, {"status": "complete"})) for part in parts if part.bundle]
         for event in merged_events(bundles, 10**18):
             writer.event(event)
         told_s = time.monotonic() - began_s
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        summary = summarise(Bundle(root / "run", {"status": "complete"}))
+        summary = summarise(Bundle(run, {"status": "complete"}))
         data = summary.total.data
         hosts = summary.totals("host")
         whole_s = time.monotonic() - began_s

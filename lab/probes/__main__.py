@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab.fit import without
 from lab.probes import judged, page, rows, tables
@@ -45,8 +45,8 @@ def wrong(every: Sequence[ScoredLine]) -> list[str]:
     return mistakes
 
 
-def main() -> int:
-    """Collect, score, and print or write."""
+def options_read() -> argparse.Namespace:
+    """Return the options of the command line."""
     options = argparse.ArgumentParser(prog="python -m lab.probes", description=__doc__)
     options.add_argument("--seeds", default=["300001:300240"], nargs="+", help="first and last of each range")
     options.add_argument("--kinds", nargs="*", help="only situations of these kinds")
@@ -76,8 +76,11 @@ def main() -> int:
     options.add_argument("--left-out", type=Path, help="file that keeps the fits without a kind or a family")
     options.add_argument("--run-by", default=COMMAND, help="what was run, as the pages say it")
     options.add_argument("--check", action="store_true", help="end with 1 where something is far off")
-    arguments = options.parse_args()
-    ranges = [tuple(int(word) for word in one.split(":")) for one in arguments.seeds]
+    return options.parse_args()
+
+
+def lines_of(arguments: argparse.Namespace, ranges: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
+    """Return the lines of the seeds in `ranges`: collected elsewhere, or now."""
     given_rows = (row for path in arguments.more for row in rows.read(path))
     every = [row for row in given_rows if any(first <= row["seed"] <= last for first, last in ranges)]
     if not every:
@@ -87,6 +90,30 @@ def main() -> int:
             ):
                 every.append(row)
                 sys.stderr.write(f"{row['seed']} {row['kind']} {row.get('failed', '')}\n")
+    return every
+
+
+def write_pages(
+    arguments: argparse.Namespace, scored: Sequence[ScoredLine], drawn: page.DrawnSituations
+) -> None:
+    """Write the pages of the documents that `--write` names."""
+    if "probes" in arguments.write:
+        (DOCS / "probes-tried.md").write_text(page.probes(scored, FITTED, drawn))
+    if "verdicts" in arguments.write:
+        real = page.RealLines(
+            rows.read(arguments.real) if arguments.real else [],
+            rows.read(arguments.honest) if arguments.honest else [],
+            [row for path in arguments.outside for row in rows.read(path)],
+        )
+        costs = cost.read(arguments.cost) if arguments.cost else []
+        (DOCS / "verdicts.md").write_text(page.verdicts(scored, FITTED, drawn, real, costs))
+
+
+def main() -> int:
+    """Collect, score, and print or write."""
+    arguments = options_read()
+    ranges = [(int(first), int(last)) for first, last in (one.split(":") for one in arguments.seeds)]
+    every = lines_of(arguments, ranges)
     failed = sum("failed" in row for row in every)
     used = [row for row in every if "failed" not in row and rows.counts(row)]
     left_out = without.FitsWithout() if arguments.whole else without.left_out(arguments.left_out)
@@ -101,16 +128,7 @@ def main() -> int:
         REAL,
         tables.score(looked_at, FITTED, left_out.kinds, left_out.families),
     )
-    if "probes" in arguments.write:
-        (DOCS / "probes-tried.md").write_text(page.probes(scored, FITTED, drawn))
-    if "verdicts" in arguments.write:
-        real = page.RealLines(
-            rows.read(arguments.real) if arguments.real else [],
-            rows.read(arguments.honest) if arguments.honest else [],
-            [row for path in arguments.outside for row in rows.read(path)],
-        )
-        costs = cost.read(arguments.cost) if arguments.cost else []
-        (DOCS / "verdicts.md").write_text(page.verdicts(scored, FITTED, drawn, real, costs))
+    write_pages(arguments, scored, drawn)
     explained = tables.of_explanations([one for one in scored if one.probed is not None])
     sys.stdout.write("\n".join([*tables.summary(scored), "", *tables.by_kind(scored), "", *explained, ""]))
     mistakes = wrong(scored) if arguments.check else []

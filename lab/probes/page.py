@@ -121,7 +121,8 @@ def earlier(lines: Sequence[str]) -> Iterator[str]:
             yield line
 
 
-def _verdicts(every: Sequence[ScoredLine], fitted: Fitted, drawn: DrawnSituations) -> Iterator[str]:
+def _situations(every: Sequence[ScoredLine], fitted: Fitted, drawn: DrawnSituations) -> Iterator[str]:
+    """Yield which situations count, and what was fitted on which others."""
     failed = drawn.failed
     tried = [one for one in every if one.probed is not None]
     seeds = [int(one.row["seed"]) for one in every]
@@ -151,6 +152,13 @@ def _verdicts(every: Sequence[ScoredLine], fitted: Fitted, drawn: DrawnSituation
         "as frequent "
         "as the next. No data of the field stand behind that; where lies are rarer, a number is worth more.",
         "",
+    )
+
+
+def _verdicts(every: Sequence[ScoredLine], fitted: Fitted, drawn: DrawnSituations) -> Iterator[str]:
+    tried = [one for one in every if one.probed is not None]
+    yield from _situations(every, fitted, drawn)
+    yield from (
         "## In short",
         "",
         *tables.summary(every),

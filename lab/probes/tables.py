@@ -109,22 +109,28 @@ def wilson(some: int, whole: int) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
+@dataclass(frozen=True)
+class SummaryRows:
+    """The lines of a table of shares and their aims."""
+
+    lines: list[str]
+
+    def add(
+        self, of: str, what: str, aim: str, which: Sequence[ScoredLine], true: Callable[[ScoredLine], bool]
+    ) -> None:
+        """Add of how many of `which` it is `true`."""
+        some = sum(true(one) for one in which)
+        self.lines.append(_cells(of, what, aim, share(some, len(which)), _met(what, aim, some, len(which))))
+
+
 def summary(every: Sequence[ScoredLine]) -> list[str]:
     """Return the lines that matter, with their aims."""
     lies = [one for one in every if not one.honest]
     honest = [one for one in every if one.honest]
     known = [one for one in lies if rows.kind_row(one.row).family in SEEN]
-    tried = [one for one in lies if one.probed is not None]
-    hidden = [one for one in tried if rows.kind_row(one.row).family not in (*SEEN, *NEVER_FITTED)]
     after = [one for one in honest if one.probed is not None]
-    out = [*_head("of", "what", "aim", "share", "met")]
-
-    def add(
-        of: str, what: str, aim: str, which: Sequence[ScoredLine], true: Callable[[ScoredLine], bool]
-    ) -> None:
-        some = sum(true(one) for one in which)
-        out.append(_cells(of, what, aim, share(some, len(which)), _met(what, aim, some, len(which))))
-
+    table = SummaryRows([*_head("of", "what", "aim", "share", "met")])
+    add = table.add
     add(
         "lies with evidence on the host",
         "named first",
@@ -135,16 +141,7 @@ def summary(every: Sequence[ScoredLine]) -> list[str]:
     add("the same", "not said to measure the storage", "95 %", known, lambda one: not one.untried.measures)
     add("lies in the storage, nothing tried", "not believed (80 %)", "–",
         [one for one in lies if one not in known], lambda one: not one.untried.believed)  # fmt: skip
-    add("hidden lies after probes", "not believed", "90 %", hidden, lambda one: not _of(one.probed).believed)
-    add("the same, kind left out of the fit", "not believed", "90 %", [one for one in hidden if one.kind_out],
-        lambda one: not _of(one.kind_out).believed)  # fmt: skip
-    add("the same, family left out", "not believed", "90 %", [one for one in hidden if one.family_out],
-        lambda one: not _of(one.family_out).believed)  # fmt: skip
-    add("the same, explanation removed, too", "not believed", "95 %", [one for one in hidden if one.removed],
-        lambda one: not _of(one.removed).believed)  # fmt: skip
-    add("hidden lies after probes", "named first", "–", hidden, lambda one: one.right_first(_of(one.probed)))
-    add("the same, kind left out of the fit", "named first", "–", [one for one in hidden if one.kind_out],
-        lambda one: one.right_first(_of(one.kind_out)))  # fmt: skip
+    _add_hidden(table, [one for one in lies if one.probed is not None])
     several = [one for one in lies if rows.kind_row(one.row).family in NEVER_FITTED]
     add("several causes at once, in no fit, nothing tried", "not believed (80 %)", "–", several,
         lambda one: not one.untried.believed)  # fmt: skip
@@ -160,7 +157,23 @@ def summary(every: Sequence[ScoredLine]) -> list[str]:
         lambda one: judged.accused(one.row, _of(one.probed)))  # fmt: skip
     add("the same, with those told to be at a limit, whose cannot be told", "accused or so told", "–", after,
         lambda one: judged.not_told(one.row, _of(one.probed)))  # fmt: skip
-    return out
+    return table.lines
+
+
+def _add_hidden(table: SummaryRows, tried: Sequence[ScoredLine]) -> None:
+    """Add the rows of lies that leave no evidence on the host, after probes and by fits without them."""
+    add = table.add
+    hidden = [one for one in tried if rows.kind_row(one.row).family not in (*SEEN, *NEVER_FITTED)]
+    add("hidden lies after probes", "not believed", "90 %", hidden, lambda one: not _of(one.probed).believed)
+    add("the same, kind left out of the fit", "not believed", "90 %", [one for one in hidden if one.kind_out],
+        lambda one: not _of(one.kind_out).believed)  # fmt: skip
+    add("the same, family left out", "not believed", "90 %", [one for one in hidden if one.family_out],
+        lambda one: not _of(one.family_out).believed)  # fmt: skip
+    add("the same, explanation removed, too", "not believed", "95 %", [one for one in hidden if one.removed],
+        lambda one: not _of(one.removed).believed)  # fmt: skip
+    add("hidden lies after probes", "named first", "–", hidden, lambda one: one.right_first(_of(one.probed)))
+    add("the same, kind left out of the fit", "named first", "–", [one for one in hidden if one.kind_out],
+        lambda one: one.right_first(_of(one.kind_out)))  # fmt: skip
 
 
 def _met(what: str, aim: str, some: int, whole: int) -> str:

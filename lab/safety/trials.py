@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from lab.parts import Stage
 from lab.safety import meanwhile, stacks, trial, verbs
@@ -126,9 +126,11 @@ def contents() -> Iterator[SafetyCase]:
             )
 
 
+AGREED: Final = (verbs.agreed(verbs.RUN), verbs.DROP_IN, verbs.OVERWRITE)
+
+
 def uses() -> Iterator[SafetyCase]:
     """What is in use is refused, with consent too."""
-    tried = (verbs.agreed(verbs.RUN), verbs.DROP_IN, verbs.OVERWRITE)
     for target, holds, place in (
         (DEVICE, "a mounted ext4", _mounted_device),
         (FILE, "the file behind a mounted loop device", _mounted_file),
@@ -141,7 +143,21 @@ def uses() -> Iterator[SafetyCase]:
     ):
         # What is swapped to changes by itself.
         swap = "swap" in holds
-        yield SafetyCase(target, holds, tried, REFUSED, place, *((None,) if swap else ()))
+        yield SafetyCase(target, holds, AGREED, REFUSED, place, *((None,) if swap else ()))
+    yield from stacked_uses()
+    yield from mounts_of_files()
+    # The kernel adds to it with every process that ends.
+    accounts = _made_in_folder(stacks.accounting)
+    yield SafetyCase(FILE, "a file to which the kernel accounts processes", AGREED, REFUSED, accounts, None)
+    for target, holds, make in (
+        (FILE, "an empty file over whose name another is mounted", stacks.mounted_over),
+        (DEVICE, "text that is still in the page cache", stacks.unsynced),
+    ):
+        yield SafetyCase(target, holds, RUNS, ASKED, _made_in_folder(make))
+
+
+def stacked_uses() -> Iterator[SafetyCase]:
+    """What is used through something else: another device, another namespace, another process."""
     for target, holds, make in (
         (DEVICE, "a loop device over a mounted one", stacks.over_a_mounted_loop),
         (DEVICE, "an ext2 mounted in another mount namespace", stacks.mounted_elsewhere),
@@ -158,10 +174,14 @@ def uses() -> Iterator[SafetyCase]:
         (FILE, "an empty file that another program begins to write", stacks.growing),
         (FILE, "a file with content that a process reads", stacks.read_by_a_process),
     ):
-        yield SafetyCase(target, holds, tried, REFUSED, _made_in_folder(make))
+        yield SafetyCase(target, holds, AGREED, REFUSED, _made_in_folder(make))
     below = _made_in_folder(stacks.below_mounts)
     needed = absent("bindfs") or "mergerfs"
-    yield SafetyCase(FILE, "a file open below bindfs and mergerfs", tried, REFUSED, below, needs=needed)
+    yield SafetyCase(FILE, "a file open below bindfs and mergerfs", AGREED, REFUSED, below, needs=needed)
+
+
+def mounts_of_files() -> Iterator[SafetyCase]:
+    """Files that are mounted as they are, without a loop device."""
     for holds, mount in (
         ("a file that is mounted without a loop device", stacks.mounted_without_a_loop),
         ("the same in another mount namespace", stacks.mounted_without_a_loop_elsewhere),
@@ -169,15 +189,7 @@ def uses() -> Iterator[SafetyCase]:
         ("the same, unmounted lazily while a process reads from it", stacks.unmounted_lazily),
         ("the data file of a mounted erofs", stacks.data_of_a_mounted_image),
     ):
-        yield SafetyCase(FILE, holds, tried, REFUSED, _made_in_folder(mount), needs="mkfs.erofs")
-    # The kernel adds to it with every process that ends.
-    accounts = _made_in_folder(stacks.accounting)
-    yield SafetyCase(FILE, "a file to which the kernel accounts processes", tried, REFUSED, accounts, None)
-    for target, holds, make in (
-        (FILE, "an empty file over whose name another is mounted", stacks.mounted_over),
-        (DEVICE, "text that is still in the page cache", stacks.unsynced),
-    ):
-        yield SafetyCase(target, holds, RUNS, ASKED, _made_in_folder(make))
+        yield SafetyCase(FILE, holds, AGREED, REFUSED, _made_in_folder(mount), needs="mkfs.erofs")
 
 
 def _made_in_folder(

@@ -53,29 +53,7 @@ def main(names: Sequence[str]) -> int:
 def _document(scored: Sequence[ScoredScenario]) -> Iterator[str]:
     lies = [one for one in scored if one.scenario.expected is not None and one.absent is None]
     honest = [one for one in scored if one.scenario.expected is None and one.absent is None]
-    counted = [one for one in honest if not one.uncounted]
-    alarms = sum(not one.passed for one in counted)
-    yield "# Verdicts on labelled runs"
-    yield ""
-    yield (
-        "Written by `make verdicts`. Each run is staged with real parts (loop devices, ext4, btrfs, zram, "
-        "control groups, block devices served from user space), judged like any other, and taken down. A "
-        "*lie* is a run whose number is not the storage's at work; the cause has to be named."
-    )
-    yield ""
-    yield (
-        f"**{sum(one.named for one in lies)} of {len(lies)} lies named, "
-        f"{alarms} false alarm{'s' if alarms != 1 else ''} on {len(counted)} honest runs"
-        + (f" ({len(honest) - len(counted)} more are not counted)" if len(counted) < len(honest) else "")
-        + ".** "
-        f"Linux {platform.release().partition('-')[0]}, {os.cpu_count()} CPUs; runs of 3 to 6 s, "
-        "which is short, and raised above whatever else the host did. "
-        f"In {sum(one.busy for one in scored)} of {len(scored)} cases others used half of the CPUs or "
-        f"more before the run began, or the hypervisor took {100 * STOLEN:.0f} % or more in it; "
-        "there `generator_cpu`, `not_steady` and `time_structure`, which may be true of the host, are not "
-        "counted."
-    )
-    yield ""
+    yield from _in_short(scored, lies, honest)
     yield "## Lies"
     yield ""
     yield "| run | expected | verdict | found (confidence) | |"
@@ -108,6 +86,35 @@ def _document(scored: Sequence[ScoredScenario]) -> Iterator[str]:
         if one.absent is not None:
             yield ""
             yield f"Not staged: {one.scenario.name} ({one.absent})."
+
+
+def _in_short(
+    scored: Sequence[ScoredScenario], lies: Sequence[ScoredScenario], honest: Sequence[ScoredScenario]
+) -> Iterator[str]:
+    """Yield how many were named and how many accused, and on which host."""
+    counted = [one for one in honest if not one.uncounted]
+    alarms = sum(not one.passed for one in counted)
+    yield "# Verdicts on labelled runs"
+    yield ""
+    yield (
+        "Written by `make verdicts`. Each run is staged with real parts (loop devices, ext4, btrfs, zram, "
+        "control groups, block devices served from user space), judged like any other, and taken down. A "
+        "*lie* is a run whose number is not the storage's at work; the cause has to be named."
+    )
+    yield ""
+    yield (
+        f"**{sum(one.named for one in lies)} of {len(lies)} lies named, "
+        f"{alarms} false alarm{'s' if alarms != 1 else ''} on {len(counted)} honest runs"
+        + (f" ({len(honest) - len(counted)} more are not counted)" if len(counted) < len(honest) else "")
+        + ".** "
+        f"Linux {platform.release().partition('-')[0]}, {os.cpu_count()} CPUs; runs of 3 to 6 s, "
+        "which is short, and raised above whatever else the host did. "
+        f"In {sum(one.busy for one in scored)} of {len(scored)} cases others used half of the CPUs or "
+        f"more before the run began, or the hypervisor took {100 * STOLEN:.0f} % or more in it; "
+        "there `generator_cpu`, `not_steady` and `time_structure`, which may be true of the host, are not "
+        "counted."
+    )
+    yield ""
 
 
 def _row(one: ScoredScenario, label: str, outcome: str) -> str:
