@@ -112,36 +112,14 @@ def run(
     """
     asked = jobs if jobs is not None else ((job() if op == "read" else writer()),)
     count = round(seconds * SECOND_NS / WINDOW_NS)
-    rates = [float(iops)] * count if isinstance(iops, int | float) else [float(one) for one in iops]
-    done = [rate / 10 for rate in rates]
-    total = sum(done)
-    rate = total / (len(rates) / 10)
+    done = [iops / 10] * count if isinstance(iops, int | float) else [one / 10 for one in iops]
+    length_s = len(done) / 10
     depth = sum((one.iodepth or 1) * (one.clones or 1) for one in asked)
-    latency_ns = mean_ns if mean_ns is not None else depth * 1e9 / rate
-    series = pl.DataFrame(
-        {
-            "op": [op] * len(done),
-            "start_ns": [at * WINDOW_NS for at in range(len(done))],
-            "end_ns": [(at + 1) * WINDOW_NS for at in range(len(done))],
-            "seconds": [0.1] * len(done),
-            "ops": done,
-            "bytes": [one * block for one in done],
-            "errors": [0] * len(done),
-        }
-    )
-    length_s = len(rates) / 10
+    latency_ns = mean_ns if mean_ns is not None else depth * 1e9 * length_s / sum(done)
+    series = _series(done, op, block)
     host = _host(done, op, block, device_bytes, device_ios, device_ns or latency_ns * 0.95, extra or {})
     used = targets if targets is not None else (disk(),)
-    measured = OpMeasurement(
-        operations=round(total),
-        bytes=round(total * block),
-        errors=0,
-        iops=Figure(rate, rate * 0.005),
-        bandwidth=Figure(rate * block),
-        latency=LatencyFigures(
-            latency_ns, "lat", round(total), min_ns if min_ns is not None else latency_ns * 0.8
-        ),
-    )
+    measured = _measured(done, block, latency_ns, min_ns if min_ns is not None else latency_ns * 0.8)
     told: dict[str, Any] = {
         "name": "run",
         "source": "bundle",
@@ -161,6 +139,34 @@ def run(
         "host_cpus": 2,
     }
     return Case(**told | changed)
+
+
+def _series(done: list[float], op: str, block: int) -> pl.DataFrame:
+    """What was done in each tenth of a second."""
+    return pl.DataFrame(
+        {
+            "op": [op] * len(done),
+            "start_ns": [at * WINDOW_NS for at in range(len(done))],
+            "end_ns": [(at + 1) * WINDOW_NS for at in range(len(done))],
+            "seconds": [0.1] * len(done),
+            "ops": done,
+            "bytes": [one * block for one in done],
+            "errors": [0] * len(done),
+        }
+    )
+
+
+def _measured(done: list[float], block: int, mean_ns: float, min_ns: float) -> OpMeasurement:
+    total = sum(done)
+    rate = total / (len(done) / 10)
+    return OpMeasurement(
+        operations=round(total),
+        bytes=round(total * block),
+        errors=0,
+        iops=Figure(rate, rate * 0.005),
+        bandwidth=Figure(rate * block),
+        latency=LatencyFigures(mean_ns, "lat", round(total), min_ns),
+    )
 
 
 def _host(

@@ -387,6 +387,18 @@ class SimulatedRun:
         return self.engine is not None and self.engine.began
 
 
+@dataclass(frozen=True)
+class SimulatedResult:
+    """What a run came to; where it `fails` there is no memory to compute it."""
+
+    fails: bool
+
+    def __call__(self, bundle: Bundle) -> dict[str, Any]:
+        if self.fails:
+            raise MemoryError
+        return {"ops": int(bundle.samples()["ops"].sum()), "events": len(bundle.events)}
+
+
 def simulate(seed: int, directory: Path) -> SimulatedRun:
     rng = random.Random(seed)
     world = SimulatedWorld(rng)
@@ -397,7 +409,7 @@ def simulate(seed: int, directory: Path) -> SimulatedRun:
     at = rng.randint(1, 90) if rng.random() < 0.4 else None
     disk = FailingDisk(rng, at=at, sticks=rng.random() < 0.5)
     answers = rng.random() > 0.1
-    result_fails = rng.random() < 0.05
+    result = SimulatedResult(fails=rng.random() < 0.05)
     made: list[SimulatedEngine] = []
     user: list[SimulatedInterrupts] = []
 
@@ -418,11 +430,6 @@ def simulate(seed: int, directory: Path) -> SimulatedRun:
             raise NoAnswerError(f"{doing}: no answer")
         return work()
 
-    def result(bundle: Bundle) -> dict[str, Any]:
-        if result_fails:
-            raise MemoryError
-        return {"ops": int(bundle.samples()["ops"].sum()), "events": len(bundle.events)}
-
     means = Means(
         monotonic=lambda: world.now_s,
         engine=engine,
@@ -433,18 +440,12 @@ def simulate(seed: int, directory: Path) -> SimulatedRun:
     )
     outcome: Outcome | LoadstoneError
     try:
-        outcome = run_plan(
-            plan,
-            request=RunRequest({}, {"a.fio": b"[a]"}, "{}", []),
-            out_dir=directory / "b",
-            result=result,
-            means=means,
-        )
+        request = RunRequest({}, {"a.fio": b"[a]"}, "{}", [])
+        outcome = run_plan(plan, request=request, out_dir=directory / "b", result=result, means=means)
     except LoadstoneError as error:
         outcome = error
-    return SimulatedRun(
-        world, fate, made[-1] if made else None, disk, user[-1].count if user else 0, outcome, result_fails
-    )
+    count = user[-1].count if user else 0
+    return SimulatedRun(world, fate, made[-1] if made else None, disk, count, outcome, result.fails)
 
 
 def _held(ran: SimulatedRun, directory: Path) -> str:

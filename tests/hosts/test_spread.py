@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -158,10 +158,7 @@ def test_hosts_that_the_file_and_the_command_line_do_not_share_are_told() -> Non
         on(lowered(few), "h1", "h2", "h3", "h4")
 
 
-def icf(managers: int) -> bytes:
-    """A configuration whose managers have a worker each, with a file of its own."""
-    list_ = "".join(
-        f"""'Manager ID, manager name
+ICF_MANAGER: Final = """'Manager ID, manager name
 	{at},HOST{at}
 'Manager network address
 	10.0.0.{at}
@@ -171,7 +168,7 @@ def icf(managers: int) -> bytes:
 	DISK
 'Default target settings for worker
 'Number of outstanding IOs,test connection rate,transactions per connection
-	{at + 1},DISABLED,1
+	{depth},DISABLED,1
 'Disk maximum size,starting sector
 	2048,0
 'End default target settings for worker
@@ -188,9 +185,7 @@ def icf(managers: int) -> bytes:
 'End worker
 'End manager
 """
-        for at in range(1, managers + 1)
-    )
-    return f"""Version 1.1.0
+ICF: Final = """Version 1.1.0
 'TEST SETUP ====================================================================
 'Test Description
 	several managers
@@ -207,9 +202,15 @@ def icf(managers: int) -> bytes:
 	4096,100,100,100,0,1,4096,0
 'END access specifications
 'MANAGER LIST ==================================================================
-{list_}'END manager list
+{managers}'END manager list
 Version 1.1.0
-""".encode()
+"""
+
+
+def icf(managers: int) -> bytes:
+    """A configuration whose managers have a worker each, with a file of its own."""
+    each = (ICF_MANAGER.format(at=at, depth=at + 1) for at in range(1, managers + 1))
+    return ICF.format(managers="".join(each)).encode()
 
 
 def test_a_manager_is_a_host() -> None:

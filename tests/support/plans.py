@@ -5,9 +5,11 @@ Knows the Plan's shape. Knows nothing of workloads: every field is given here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import copy
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 IO_URING = {
@@ -34,33 +36,49 @@ def order(block_bytes: int = 4096, random_percent: int = 100, *, repeat: bool = 
     }
 
 
+NO_LIMITS: Final = {
+    "start_delay_ns": 0,
+    "ramp_ns": 0,
+    "runtime_ns": 0,
+    "time_based": False,
+    "bytes": 0,
+    "ops": 0,
+    "ends_stage": False,
+    "ends_stage_on_error": False,
+    "max_latency_ns": [0, 0, 0],
+    "prepare_only": False,
+}
+NO_FLUSH: Final = {"fsync_every": 0, "fdatasync_every": 0, "at_end": False, "on_close": False}
+PAYLOAD: Final = {
+    "fill": {"type": "random"},
+    "refill": False,
+    "stamp": True,
+    "compress_percent": 0,
+    "compress_chunk_bytes": 0,
+    "dedupe_percent": 0,
+    "dedupe_set": None,
+    "dedupe_unit_bytes": 0,
+}
+
+
+def changed_fields(fields: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """The fields, with those of `changes` that are of them, which are taken out there."""
+    return copy.deepcopy(dict(fields)) | {key: changes.pop(key) for key in list(changes) if key in fields}
+
+
 def stream(**changes: Any) -> dict[str, Any]:
     """A stream of 4 KiB reads; `changes` replace fields of it, of its pattern or of its limits."""
     block_bytes, random = changes.pop("block_bytes", 4096), changes.pop("random_percent", 100)
     addresses = order(block_bytes, random, repeat=changes.pop("repeat", False))
     read, trim = changes.pop("read_percent", 100), changes.pop("trim_percent", 0)
-    limits = {
-        "start_delay_ns": 0,
-        "ramp_ns": 0,
-        "runtime_ns": 0,
-        "time_based": False,
-        "bytes": 0,
-        "ops": 0,
-        "ends_stage": False,
-        "ends_stage_on_error": False,
-        "max_latency_ns": [0, 0, 0],
-        "prepare_only": False,
-    }
-    limits |= {key: changes.pop(key) for key in list(changes) if key in limits}
-    flush = {"fsync_every": 0, "fdatasync_every": 0, "at_end": False, "on_close": False}
-    flush |= {key: changes.pop(key) for key in list(changes) if key in flush}
-    pace = {"read": None, "write": None, "trim": None, "think": None}
-    pace |= changes.pop("pace", {})
-    length = changes.pop("length_bytes", 1 << 20)
+    limits = changed_fields(NO_LIMITS, changes)
+    flush = changed_fields(NO_FLUSH, changes)
+    pace = {"read": None, "write": None, "trim": None, "think": None} | changes.pop("pace", {})
+    file = {"target": 0, "cell": 0, "offset_bytes": 0, "length_bytes": changes.pop("length_bytes", 1 << 20)}
     return {
         "name": "job.0",
         "worker": 0,
-        "files": [{"target": 0, "cell": 0, "offset_bytes": 0, "length_bytes": length}],
+        "files": [file],
         "file_choice": {"type": "round_robin", "every": 1},
         "seed": 7,
         "iodepth": 16,
@@ -78,16 +96,7 @@ def stream(**changes: Any) -> dict[str, Any]:
         },
         "pace": pace,
         "flush": flush,
-        "payload": {
-            "fill": {"type": "random"},
-            "refill": False,
-            "stamp": True,
-            "compress_percent": 0,
-            "compress_chunk_bytes": 0,
-            "dedupe_percent": 0,
-            "dedupe_set": None,
-            "dedupe_unit_bytes": 0,
-        },
+        "payload": copy.deepcopy(PAYLOAD),
         "limits": limits,
         "errors": {
             "continue_read": False,
