@@ -15,6 +15,7 @@ import pytest
 
 HERE: Final = Path(__file__).resolve()
 ROOT: Final = HERE.parents[1]
+PACKAGE: Final = ROOT / "python" / "loadstone"
 DOCUMENTS: Final = ("ARCHITECTURE.md", "CONTRIBUTING.md", "contract/README.md")
 SOURCES: Final = (".py", ".rs", ".toml", ".html", ".css", ".js", ".typ", ".sh", ".json", ".md")
 PLACEHOLDER: Final = re.compile(r"\b[A-Z]{3,}\b")
@@ -145,3 +146,31 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     assert len(imports) > 700
     graphlib.TopologicalSorter(imports).prepare()  # Raises CycleError with the circle.
+
+
+def misplaced_files(text: str) -> list[str]:
+    """The files of one I/O's way that are not where a reader looks: beside the row's last full path."""
+    section = text.partition("### One I/O, from job file to report")[2].partition("\n### ")[0]
+    lost: list[str] = []
+    for row in re.findall(r"^\| \d+ \| (.+?) \|", section, re.MULTILINE):
+        folder = Path()
+        for name in NAMED.findall(row):
+            roots = (ROOT, PACKAGE, folder)
+            place = next((root / name for root in roots if (root / name).exists()), None)
+            if place is None:
+                lost.append(name)
+            elif "/" in name and place != folder / name:
+                folder = place.parent
+    return lost
+
+
+def test_the_files_of_one_ios_way_are_where_the_table_says() -> None:
+    """`record.rs` was looked for beside `state/completion.rs`, and is one directory above."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    assert misplaced_files(text) == []
+    moved = text.replace("`crates/worker/src/record.rs`", "`record.rs`")
+    assert misplaced_files(moved.replace("src/state/completion.rs", "src/state/no.rs")) == [
+        "crates/worker/src/state/no.rs",
+        "record.rs",
+        "histogram.rs",
+    ]
