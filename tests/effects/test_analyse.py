@@ -345,3 +345,22 @@ def test_any_table_is_analysed(seed: int) -> None:
             assert one.change.low <= one.change.ratio * (1 + 1e-9)
             assert one.change.ratio <= one.change.high * (1 + 1e-9)
     found.document()
+
+
+@pytest.mark.in_turn
+def test_the_interval_of_all_tests_agrees_with_the_corrected_test_and_holds_nulls_together() -> None:
+    """The interval of one effect alone left out zero in rows that were not significant."""
+    several = tuple((name, ("1", "2")) for name in "abc")
+    together = 0
+    for seed in range(24):
+        all_effects = analyse(table(several, noise=0.02, seed=seed), seed=seed).effects
+        for one in all_effects:
+            assert one.change is not None
+            assert (one.together is None) == (one.judgement in ("better", "worse"))
+            if one.together is not None:
+                assert one.together[0] <= 1.0 <= one.together[1]
+                assert one.together[0] < (one.change.low or 0.0)
+                assert (one.change.high or math.inf) < one.together[1]
+        together += all(one.together is not None for one in all_effects)
+    # 24 at 95 % or more: 22.8 ± 1.1; three deviations.
+    assert together >= 19

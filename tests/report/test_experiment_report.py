@@ -9,6 +9,7 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
@@ -33,6 +34,9 @@ from loadstone.report.experiment.story import ExperimentStory
 from loadstone.report.pictures.charts import colour
 from tests.effects.drawn import table
 from tests.support import links
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SCHEMA = Path(__file__).parents[2] / "contract" / "experiment-report.schema.json"
 TWO = (("governor", ("powersave", "performance")), ("cache", ("kept", "dropped")))
@@ -241,6 +245,26 @@ def test_what_is_open_says_what_would_settle_it() -> None:
     assert any(
         "would have been seen" in one and "more repeat" in one for one in words.open_points(few.effects)
     )
+
+
+def test_a_range_that_leaves_out_zero_without_a_mark_is_told_with_that_of_all_tests() -> None:
+    several = [(name, ("1", "2")) for name in "abc"]
+
+    def log(levels: Mapping[str, str], _: int) -> float:
+        return 0.02 * (levels["a"] == "2")
+
+    # A seed whose effect is clear for itself alone, and not among six tests.
+    drawn = story(table(several, repeats=3, noise=0.02, seed=8, log=log))
+    (one,) = (one for one in drawn.effects.effects if one.factor == "a" and one.first)
+    assert one.change is not None
+    assert one.together is not None
+    assert one.judgement == "open"
+    assert (one.change.low or 0.0) > 1.0
+    assert one.together[0] < 1.0 < one.together[1]
+    (line,) = (line for line in words.open_points(drawn.effects) if "a=2" in line)
+    assert "with all 6 tests together" in line
+    assert "if it were the only one" in line
+    assert "for this change alone" in words.legend(drawn.effects, "full")
 
 
 def test_changes_are_written_as_far_as_they_are_known() -> None:

@@ -41,7 +41,7 @@ def analyse(
     tests = [made_test(one, main.known.p if main.known else None) for one, main in mains]
     tests += [made_test(one, pair.p) for one, pair in pairs]
     ps = tests_together.corrected(tests)
-    strictest = tests_together.strictest(tests, alpha)
+    strictest, last = tests_together.strictest(tests, alpha), tests_together.last_step(tests, alpha)
     interactions = [
         interaction(one, pair, p, limits=(alpha, margin, strictest[one.runs.first]), table=observations)
         for (one, pair), p in zip(pairs, ps[len(mains) :], strict=True)
@@ -51,7 +51,7 @@ def analyse(
             one,
             main,
             p,
-            limits=(alpha, margin, strictest[one.runs.first]),
+            limits=(alpha, margin, strictest[one.runs.first], last[one.runs.first]),
             interactions=interactions,
             table=observations,
         )

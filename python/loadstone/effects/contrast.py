@@ -39,9 +39,10 @@ class KnownContrast:
     def ratio(self, p: float | None = None) -> RatioInterval:
         """Return it as a ratio; `p` is the corrected one."""
         ends = self.interval()
-        low, high = (None, None) if ends is None else (_exp(ends[0]), _exp(ends[1]))
-        return RatioInterval(ratio=_exp(self.log), low=low, high=high, p=p, raw_p=self.p)
+        low, high = (None, None) if ends is None else (as_ratio(ends[0]), as_ratio(ends[1]))
+        return RatioInterval(ratio=as_ratio(self.log), low=low, high=high, p=p, raw_p=self.p)
 
 
-def _exp(log: float) -> float:
+def as_ratio(log: float) -> float:
+    """Return the ratio that a logarithm stands for; what is beyond all numbers as the largest."""
     return math.exp(min(log, 700.0))

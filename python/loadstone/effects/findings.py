@@ -38,6 +38,10 @@ class LevelEffect(FrozenModel):
     level: str
     against: str
     change: RatioInterval | None = Field(description="null: no valid run of one of the two levels")
+    together: tuple[float, float] | None = Field(
+        description="interval that holds together with those of all other tests, as Holm's procedure leaves "
+        "it; it has 1 in it. Null where significant, and where there is no test"
+    )
     judgement: EffectJudgement
     method: Method
     first: bool = Field(description="whether it is the metric that most of the allowed error goes to")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.effects import power
 from loadstone.effects.aliases import aliases_of
+from loadstone.effects.contrast import as_ratio
 from loadstone.effects.design_matrix import written
 from loadstone.effects.findings import EffectJudgement, Interaction, LevelEffect
 from loadstone.effects.observations import LARGER_IS_BETTER
@@ -29,15 +30,15 @@ def level_effect(
     main: MainContrast,
     p: float | None,
     *,
-    limits: tuple[float, float, float],
+    limits: tuple[float, float, float, float],
     interactions: Sequence[Interaction],
     table: Observations,
 ) -> LevelEffect:
     """Return what is said of two levels.
 
-    `p` is the corrected one; `limits`: alpha, the margin, and the alpha of the strictest step.
+    `p` is the corrected one; `limits`: alpha, the margin, and the alphas of the strictest and the last step.
     """
-    alpha, margin, each = limits
+    alpha, margin, each, last = limits
     runs, model, known = one.runs, one.model, main.known
     name = table.factors[main.factor].name
     judgement = _judged(one, name, known, _raw(known) if runs.again else p, alpha=alpha, margin=margin)
@@ -46,6 +47,7 @@ def level_effect(
         (None, None, None) if known is None else _could(one, known, math.log1p(margin), each, more=is_open)
     )
     aliases = aliases_of(one, (main.factor,), table)
+    ends = None if known is None or p is None or p < alpha or runs.again else known.interval(1 - last)
     return LevelEffect(
         pattern=runs.pattern,
         metric=runs.metric,
@@ -53,6 +55,7 @@ def level_effect(
         level=main.level,
         against=main.against,
         change=None if known is None else known.ratio(p),
+        together=None if ends is None else (as_ratio(ends[0]), as_ratio(ends[1])),
         judgement=judgement,
         method=model.method,
         first=runs.first,

@@ -49,6 +49,22 @@ def strictest(tests: Sequence[MadeTest], alpha: float) -> dict[bool, float]:
     }
 
 
+def last_step(tests: Sequence[MadeTest], alpha: float) -> dict[bool, float]:
+    """Return the error that each test had to keep to in the step at which Holm's procedure ended.
+
+    Intervals of that level belong to the procedure: those of all tests that are not significant hold zero,
+    and cover their truths together (K. Strassburger and F. Bretz, Statistics in Medicine 27, 2008).
+    """
+    ps, levels = corrected(tests), {}
+    for first, share in _shares(tests).items():
+        left = sum(
+            one.first is first and not one.again and p is not None and p >= alpha
+            for one, p in zip(tests, ps, strict=True)
+        )
+        levels[first] = alpha * share / max(1, left)
+    return levels
+
+
 def _shares(tests: Sequence[MadeTest]) -> dict[bool, float]:
     known = {one.first for one in tests if not one.again and one.p is not None}
     both = len(known) == 2

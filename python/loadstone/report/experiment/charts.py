@@ -66,7 +66,7 @@ def effects(story: ExperimentStory, *, narrow: bool = False) -> Spec | None:
     if not rows:
         return None
     looks = {words.KINDS[kind]: look for kind, look in LOOKS.items()}
-    title = f"Change of {name_of(story.metric)}, with its 95 % interval"
+    title = f"Change of {name_of(story.metric)}, each with its own 95 % interval"
     return forest.forest(title, rows, looks, narrow=narrow)
 
 

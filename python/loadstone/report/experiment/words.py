@@ -399,12 +399,21 @@ def open_points(effects: Effects) -> list[str]:
         shown = f"one of {margin}" if least is not None else f"a difference of {margin}"
         repeats = f"{one.more_repeats} more repeat{'' if one.more_repeats == 1 else 's'}"
         more = "more than a thousand repeats" if one.more_repeats is None else repeats
-        corrected = " after correction for several tests" if _excludes_none(one) else ""
         lines.append(
             f"{one.pattern}: {one.factor}={one.level} and {one.factor}={one.against} do not differ "
-            f"significantly{corrected} ({change(one.change)}){detectable}; {more} would show {shown}."
+            f"significantly{_how_far(effects, one)}{detectable}; {more} would show {shown}."
         )
     return lines
+
+
+def _how_far(effects: Effects, one: LevelEffect) -> str:
+    """Write how far apart they may be; where that alone leaves out no change, all tests do not."""
+    own = change(one.change)
+    if not _excludes_none(one) or one.change is None or one.together is None:
+        return f" ({own})"
+    low, high = one.together
+    every = change(one.change.model_copy(update={"low": low, "high": high}))
+    return f": {every} with all {effects.tests} tests together, {own} if it were the only one"
 
 
 def _excludes_none(one: LevelEffect) -> bool:
@@ -421,7 +430,8 @@ def legend(effects: Effects, design: str) -> str:
     return (
         f"▲ better, ▼ worse: significant at {percent(effects.alpha)}, corrected for {tests} of "
         f"this metric. = no difference above {percent(effects.margin)}: the whole interval is within it. "
-        f"Without a mark: not significant. The range is the 95 % interval of the change, {others}."
+        f"Without a mark: not significant. The range is the 95 % interval of the change, {others}. It is "
+        "for this change alone, not widened for the number of tests: it may leave out 0 without a mark."
     )
 
 
