@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,13 @@ from loadstone.api.experimenting import PlannedExperiment
 from loadstone.bundle import experiment as on_disk
 from loadstone.errors import InputError, RefusedError, Where, each
 from loadstone.experiment import host_checks
+from loadstone.experiment import run as experiment_run
 from loadstone.experiment.announce import announce
 from loadstone.experiment.announcement_lines import lines, seen
 from loadstone.experiment.machine_state import Machine
 from loadstone.experiment.observe import observations
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare, why_refused
-from loadstone.experiment.report_content import measured_runs
+from loadstone.experiment.report_content import measured_runs, story_on_disk
 from loadstone.experiment.run import (
     ExperimentMeans,
     ExperimentOutcome,
@@ -29,6 +31,7 @@ from loadstone.experiment.run import (
     run_experiment,
 )
 from loadstone.plan.safety.guard import Consent
+from loadstone.report.experiment import tables
 from tests.control import machine as files
 from tests.study import simulated
 
@@ -182,11 +185,58 @@ def test_what_stopped_goes_on_with_what_is_missing(tmp_path: Path) -> None:
     assert host.run(again, out, stopped=finished).study.done == finished.earlier.done
     assert len(host.seen) == 5
     assert [len(part) for part in measured_runs(finished.earlier.done)] == [8, 0]
-    first = finished.earlier.done[0].point
+
+
+@pytest.mark.in_turn
+@pytest.mark.parametrize("lost", ["removed", "damaged"])
+def test_a_run_that_nothing_can_be_read_of_is_done_again(tmp_path: Path, lost: str) -> None:
+    """Its combination had one run less for good: it counted as complete."""
+    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
+    host.run(prepare(path), out)
+    first = open_stopped(out, prepare(path)).earlier.done[0].point
     assert first.bundle is not None
-    (out / first.bundle / "manifest.json").write_text("{")
-    runs, unread = measured_runs(open_stopped(out, again).earlier.done)
-    assert (len(runs), unread) == (7, [first.name])
+    if lost == "removed":
+        shutil.rmtree(out / first.bundle)
+    else:
+        (out / first.bundle / "manifest.json").write_text("{")
+    stopped = open_stopped(out, prepare(path))
+    assert PlannedExperiment(prepare(path), stopped).missing == [first.name]
+    (note,) = (one.text for one in stopped.notes)
+    assert note == f"done again, because nothing can be read of what they measured: {first.name}"
+    outcome = host.run(prepare(path), out, stopped=stopped)
+    assert outcome.exit_code == exitcodes.DONE
+    assert len(host.seen) == 9
+    names = [point.name for point in outcome.study.study.points]
+    assert (names[0], names[-1]) == (f"{first.name} (attempt 1)", first.name)
+    # An attempt that nothing rests on, and that cannot be read, keeps nobody from the others.
+    assert len(observations(out).rows) == 8
+
+
+def test_runs_of_another_host_or_kernel_are_told_before_and_in_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
+
+    @contextlib.contextmanager
+    def interrupted(_: Next) -> Iterator[None]:
+        if len(list(out.glob("runs/*"))) == 3:
+            raise KeyboardInterrupt
+        yield
+
+    with pytest.raises(KeyboardInterrupt):
+        host.run(prepare(path), out, around=interrupted)
+    assert open_stopped(out, prepare(path)).notes == ()
+    own = experiment_run.system()
+    monkeypatch.setattr(experiment_run, "system", lambda: "another, Linux 7.0")
+    stopped = open_stopped(out, prepare(path))
+    (note,) = PlannedExperiment(prepare(path), stopped).notes
+    assert f"runs so far are of another host or kernel ({own}; this is another, Linux 7.0)" in note.text
+    host.run(prepare(path), out, stopped=stopped)
+    story = story_on_disk(out)
+    assert story is not None
+    assert story.systems() == {own: 3, "another, Linux 7.0": 5}
+    (doubt,) = tables.doubts(story)
+    assert f"different hosts or kernels: {own} (3 runs); another, Linux 7.0 (5 runs)." in doubt
 
 
 def in_lines(planned: PlannedExperiment) -> str:

@@ -86,7 +86,7 @@ class PlannedExperiment:
     @property
     def notes(self) -> list[Note]:
         """What is to be said of its job files."""
-        return self.prepared.notes
+        return [*self.prepared.notes, *(() if self.stopped is None else self.stopped.notes)]
 
     @property
     def refused(self) -> RefusedError | None:

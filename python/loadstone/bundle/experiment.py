@@ -122,6 +122,8 @@ class ExperimentSession(FrozenModel):
     """Until it was last written down."""
     beside_bytes: int = 0
     """Written beside the runs: targets prepared, file systems filled, layouts built and synchronised."""
+    system: str | None = None
+    """Name and kernel of the host that its runs are of; None: other hosts made them."""
 
 
 class ExperimentDocument(FrozenModel):

@@ -25,6 +25,8 @@ class BudgetLedger:
 
     limits: ExperimentBudget = field(default_factory=ExperimentBudget)
     earlier: Sequence[ExperimentSession] = ()
+    system: str | None = None
+    """Host and kernel of this session's runs."""
     now: Callable[[], float] = time.monotonic
     runs_bytes: int = 0
     """What all runs wrote, those of earlier sessions too."""
@@ -45,7 +47,10 @@ class BudgetLedger:
         if self._began_s is None:
             return tuple(self.earlier)
         own = ExperimentSession(
-            began=self._began, took_s=self.now() - self._began_s, beside_bytes=self.beside_bytes
+            began=self._began,
+            took_s=self.now() - self._began_s,
+            beside_bytes=self.beside_bytes,
+            system=self.system,
         )
         return (*self.earlier, own)
 

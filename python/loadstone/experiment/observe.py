@@ -30,12 +30,16 @@ def observations(path: Path, *, unverified: bool = False) -> Observations:
 
 
 def complete_runs(path: Path, *, unverified: bool = False) -> list[RunFigures]:
-    """Read the runs of an experiment that completed. Raises `BundleError` where one cannot be opened."""
-    opened = study_on_disk.open_all(path, unverified=unverified)
+    """Read the runs of an experiment that completed. Raises `BundleError` where one cannot be opened.
+
+    What was cut off by a power loss is not looked at: nothing rests on an attempt that did not complete.
+    """
+    study = study_on_disk.read(path, unverified=unverified)
+    complete = [one for one in study.points if one.status == "complete"]
     return [
-        figures_of(point, summarise(opened.bundles[point.name]))
-        for point in opened.study.points
-        if point.status == "complete" and point.name in opened.bundles
+        figures_of(point, summarise(bundle))
+        for point in complete
+        if (bundle := study_on_disk.bundle_of(path, point, unverified=unverified)) is not None
     ]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import platform
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,9 +42,10 @@ from loadstone.plan.safety.in_use import Snapshot
 from loadstone.session import through_parent
 from loadstone.study.controller import Done, Next
 from loadstone.study.run import EarlierStudy, Hooks, StudyRequest, remembered, run_study
+from loadstone.workload.model import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from loadstone.bundle.experiment import (
         ExperimentDocument,
@@ -100,6 +102,8 @@ class StoppedExperiment:
     path: Path
     document: ExperimentDocument
     earlier: EarlierStudy
+    notes: tuple[Note, ...] = ()
+    """What is to be known before: runs that are done again, and runs of another host or kernel."""
 
 
 def run_experiment(
@@ -213,14 +217,40 @@ def open_stopped(path: Path, prepared: PreparedExperiment) -> StoppedExperiment:
         {run.name for run in prepared.document.runs},
     )
     if planned != prepared_names:
-        lost = min(planned ^ prepared_names)
+        other = min(planned ^ prepared_names)
         raise make_error(
-            InputError, "experiment.again.other_runs", where=Where(str(prepared.path)), name=lost
+            InputError, "experiment.again.other_runs", where=Where(str(prepared.path)), name=other
         )
     document = document.model_copy(update={"sessions": _sessions(path, document, study.points)})
-    points = _renamed(study.points)
-    done = [_done(path, point) for point in points]
-    return StoppedExperiment(path, document, EarlierStudy(study.model_copy(update={"points": points}), done))
+    read = [_done(path, point) for point in study.points]
+    lost = [one.point.name for one in read if one.point.status == "complete" and one.summary is None]
+    points = _renamed([_without_figures(point, lost) for point in study.points])
+    done = [Done(point, one.summary) for point, one in zip(points, read, strict=True)]
+    earlier = EarlierStudy(study.model_copy(update={"points": points}), done)
+    return StoppedExperiment(path, document, earlier, tuple(_notes(document, lost)))
+
+
+def _without_figures(point: Point, lost: Collection[str]) -> Point:
+    """Return a run as one that is still to be done where it completed and nothing can be read of it."""
+    if point.name not in lost:
+        return point
+    return point.model_copy(update={"status": "failed", "error": say("experiment.again.unreadable_run")})
+
+
+def _notes(document: ExperimentDocument, lost: Sequence[str]) -> Iterator[Note]:
+    if lost:
+        text = say("experiment.again.unreadable", runs="; ".join(lost))
+        yield Note(where=None, text=text, kind="info")
+    before = sorted({one.system for one in document.sessions if one.system is not None} - {system()})
+    if before:
+        text = say("experiment.again.other_system", before="; ".join(before), now=system())
+        yield Note(where=None, text=text, kind="info")
+
+
+def system() -> str:
+    """Return the name of this host and its kernel, as sessions keep them."""
+    uname = platform.uname()
+    return f"{uname.node}, {uname.system} {uname.release}"
 
 
 def _sessions(
@@ -404,7 +434,8 @@ class _Session:
             update={"ended_because": None}
         )  # fmt: skip
         self._before = self.document.settings
-        self._ledger = BudgetLedger(self.document.budget, earlier=self.document.sessions)
+        own_system = system() if means.maker is None else None
+        self._ledger = BudgetLedger(self.document.budget, earlier=self.document.sessions, system=own_system)
         self._ledger.begin()
         self.machine = (means.machine or _machine)(prepared, means.tell)
         self.machine.ledger = self._ledger

@@ -105,6 +105,15 @@ class ExperimentStory:
             groups.setdefault((one.control, one.subject), []).append(one)
         return [_added(control, subject, settings) for (control, subject), settings in groups.items()]
 
+    def systems(self) -> dict[str, int]:
+        """Return hosts and kernels, and how many runs are of each; those that are not known are left out."""
+        counts: dict[str, int] = {}
+        for run in self.record.runs:
+            began = [one for one in self.record.sessions if one.began <= (run.started or "")]
+            if began and (system := began[-1].system) is not None:
+                counts[system] = counts.get(system, 0) + 1
+        return counts
+
     def _settings(self) -> Iterator[MachineSetting]:
         yield from self.record.settings
         for run in self.record.runs:

@@ -243,13 +243,15 @@ def left_out(story: ExperimentStory) -> list[str]:
 
 
 def doubts(story: ExperimentStory) -> list[str]:
-    """Return what has to be said first: settings that are not as they were."""
+    """Return what has to be said first: settings that are not as they were, and runs of several hosts."""
+    systems = story.systems()
+    counted = "; ".join(f"{name} ({_some(count, 'run')})" for name, count in systems.items())
     return [
         f"NOT PUT BACK: {row.control} {row.subject}".rstrip() + f": was {row.before}{_why(row.outcome)}. "
         "Run `loadstone restore`."
         for row in settings(story)
         if row.left
-    ]
+    ] + ([say("report.experiment.systems", systems=counted)] if len(systems) > 1 else [])
 
 
 def _why(outcome: str) -> str:
