@@ -6,7 +6,9 @@ import ctypes
 import errno
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -216,6 +218,7 @@ def test_what_another_mount_namespace_holds_is_named_and_nothing_is_built_on_it(
 ) -> None:
     """It was said that somebody else had put our own file system there, and once more without a reason."""
     monkeypatch.setattr(build, "FREE_S", 0.0)
+    monkeypatch.setattr(build, "HELD_S", 0.0)
     machine = machine_of(devices, tmp_path)
     with machine.around(Asked(layout="each"), None, lambda _: None):
         command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo there; exec sleep 600"]
@@ -223,9 +226,12 @@ def test_what_another_mount_namespace_holds_is_named_and_nothing_is_built_on_it(
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"there\n"
         holder.stdout.close()
-    named = f"mounted in the mount namespace of process {holder.pid}: end that"
+    named = f"mounted in the mount namespace of process {holder.pid} (sleep): end that"
     try:
-        with pytest.raises(RunError, match=named), machine.around(Asked(layout="bare"), None, lambda _: None):
+        with (
+            pytest.raises(RunError, match=re.escape(named)),
+            machine.around(Asked(layout="bare"), None, lambda _: None),
+        ):
             pass
     finally:
         holder.kill()
@@ -236,6 +242,63 @@ def test_what_another_mount_namespace_holds_is_named_and_nothing_is_built_on_it(
     assert named in left.why
     assert "ext4" in signature(devices[0])
     monkeypatch.undo()
+    build.take_down(order_of(machine.whole, "each", machine.label))
+    assert signature(devices[0]) == ""
+
+
+@pytest.mark.root
+def test_what_another_mount_namespace_holds_for_a_while_is_waited_for_and_told(
+    devices: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that began while a layout was mounted ended the experiment, however soon it went."""
+    monkeypatch.setattr(build, "FREE_S", 0.0)
+    machine, lines = machine_of(devices, tmp_path), list[str]()
+    with machine.around(Asked(layout="each"), None, lambda _: None):
+        command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo there; exec sleep 600"]
+        holder = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"there\n"
+        holder.stdout.close()
+
+    def tell(line: str) -> None:
+        lines.append(line)
+        if line.startswith("waiting"):
+            holder.kill()
+            holder.wait()
+
+    machine.tell = tell
+    with machine.around(Asked(layout="bare"), None, lambda _: None):
+        assert signature(devices[0]) == ""
+    machine.end()
+    assert machine.still_changed == []
+    (line,) = (one for one in lines if one.startswith("waiting"))
+    assert f"process {holder.pid} (sleep) ends" in line
+    assert "10\N{NO-BREAK SPACE}min at most" in line
+
+
+@pytest.mark.root
+def test_ctrl_c_ends_the_wait_for_another_mount_namespace(
+    devices: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "FREE_S", 0.0)
+    machine = machine_of(devices, tmp_path)
+    with machine.around(Asked(layout="each"), None, lambda _: None):
+        command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo there; exec sleep 600"]
+        holder = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"there\n"
+        holder.stdout.close()
+    # Kept for later while things are put back: it must not take effect here.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    machine.tell = lambda line: signal.raise_signal(signal.SIGINT) if line.startswith("waiting") else None
+    try:
+        machine.take_down()
+    finally:
+        signal.signal(signal.SIGINT, before)
+        holder.kill()
+        holder.wait()
+    (left,) = machine.still_changed
+    assert (left.control, left.outcome) == ("layout", "failed")
     build.take_down(order_of(machine.whole, "each", machine.label))
     assert signature(devices[0]) == ""
 

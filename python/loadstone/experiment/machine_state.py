@@ -279,6 +279,9 @@ class Machine:
             return
         _, _, changes, at = self._layout
         self._layout = None
+        control = self.controls.named("layout")
+        if isinstance(control, build.LayoutControl):
+            control.wait = lambda: build.HolderWait(self.tell, self.give_up)
         if not changes.made:
             self.for_all[at] = self.for_all[at].model_copy(update={"outcome": "none"})
             return

@@ -12,14 +12,16 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import ConfigDict, ValidationError
 
+from loadstone import units
 from loadstone.control import orphans
 from loadstone.control.control_kind import Control
 from loadstone.control.file_controls import text
@@ -47,6 +49,43 @@ _SECTORS_WRITTEN: Final = 6
 """Of a device's `stat` (Documentation/block/stat.rst)."""
 FREE_S: Final = 60.0
 """So long what is busy is asked to go, all of it again each time: a mount may end after its program."""
+HELD_S: Final = 600.0
+"""So long an experiment waits for a process whose own mount namespace still has a volume."""
+HOLDER_LOOK_S: Final = 5.0
+HOLDER_TELL_S: Final = 30.0
+AFTER_HOLDER_S: Final = 20.0
+"""Since a holder was there last."""
+ENDS: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+
+
+@dataclass(slots=True)
+class HolderWait:
+    """How long an experiment waits for what holds a layout elsewhere, and who is told so.
+
+    Signals are kept for later meanwhile: one that is pending ends the waiting, as `give_up` does.
+    """
+
+    tell: Callable[[str], None] = lambda _: None
+    give_up: Callable[[], bool] = lambda: True
+    _began_s: float = field(default_factory=time.monotonic)
+    _look_s: float = 0.0
+    _tell_s: float = 0.0
+    _holders: str = ""
+
+    def until_s(self, order: LayoutOrder) -> float:
+        """Return until when (monotonic) it is worth asking again; 0 where nobody elsewhere holds it."""
+        now_s, last_s = time.monotonic(), self._began_s + HELD_S
+        if self.give_up() or signal.sigpending() & ENDS or now_s > last_s:
+            return 0.0
+        if now_s >= self._look_s:
+            self._holders, self._look_s = holders(order), now_s + HOLDER_LOOK_S
+        if not self._holders:
+            return 0.0
+        if now_s >= self._tell_s:
+            self._tell_s = now_s + HOLDER_TELL_S
+            left = units.whole_seconds(last_s - now_s)
+            self.tell(say("control.layout.waiting", name=order.name, processes=self._holders, left=left))
+        return min(last_s, now_s + AFTER_HOLDER_S)
 
 
 class LayoutControl(Control):
@@ -55,6 +94,10 @@ class LayoutControl(Control):
     by_name = True
     name, title, source = "layout", "array, volumes and file systems on devices", "docs/experiments.md"
     volatile, readable = False, False
+
+    def __init__(self) -> None:
+        self.wait: Callable[[], HolderWait] = HolderWait
+        """Makes what is waited with while one is taken down; an experiment puts its own there."""
 
     def subjects(self) -> list[str]:
         """Return none: an experiment names them."""
@@ -79,7 +122,7 @@ class LayoutControl(Control):
         if action == "build":
             _build(subject, order)
         else:
-            take_down(order)
+            take_down(order, self.wait())
 
 
 class _Kept(FrozenModel):
@@ -230,14 +273,19 @@ def _build(name: str, order: LayoutOrder) -> None:
             )
 
 
-def take_down(order: LayoutOrder) -> None:
-    """Take down what of it is there. Raises RefusedError for what does not go."""
+def take_down(order: LayoutOrder, wait: HolderWait | None = None) -> None:
+    """Take down what of it is there. Raises RefusedError for what does not go.
+
+    `wait`: for what holds it in another mount namespace; None: as long as for all that is busy.
+    """
+    wait = wait or HolderWait()
     # What a process that was killed had begun to build must not appear afterwards.
     orphans.wait_until_gone(order.label, ORPHANS_S)
     until_s = time.monotonic() + FREE_S
     # Before anything of it goes: a group without volumes has no name left to tell it by.
     own_devices = frozenset(one for one in order.used if _is_ours(one, order))
     while left := _left_of(order, own_devices) or _left_folders(Path(order.base)):
+        until_s = max(until_s, wait.until_s(order))
         if time.monotonic() > until_s:
             raise make_error(
                 RefusedError, "control.layout.failed", name=order.name, reason=left[0] + _held_by(order)
@@ -248,8 +296,13 @@ def take_down(order: LayoutOrder) -> None:
 
 def _held_by(order: LayoutOrder) -> str:
     """Say who still has it mounted; a mount that went here may stand in another namespace."""
-    holders = elsewhere(order.label)
-    return "" if not holders else "; " + say("control.layout.elsewhere", pids=", ".join(map(str, holders)))
+    processes = holders(order)
+    return "" if not processes else "; " + say("control.layout.elsewhere", processes=processes)
+
+
+def holders(order: LayoutOrder) -> str:
+    """Return a process of each other mount namespace that has a volume mounted, with its name."""
+    return ", ".join(f"{pid} ({text(Path(f'/proc/{pid}/comm')) or '?'})" for pid in elsewhere(order.label))
 
 
 def _left_folders(base: Path) -> list[str]:
