@@ -39,6 +39,8 @@ PUT_BACK = (
     ("ext4", "", "data_err=abort,init_itable=20,resuid=5,resgid=6"),
     ("ext4", "commit=77,nobarrier,noatime", "commit=5,barrier=1,strictatime"),
     ("ext4", "stripe=16,max_batch_time=99,discard", "stripe=8,nodiscard"),
+    ("ext4", "", "usrquota"),
+    ("ext4", "usrquota", "grpquota,noatime"),
     ("xfs", "", "inode32,noatime"),
 )
 """A file system, how it is mounted, and a level that a remount takes."""
@@ -49,6 +51,7 @@ STAYS = (
     ("ext4", "", "journal_async_commit"),
     ("ext4", "", "data=writeback"),
     ("ext4", "", "noatime,no_prefetch_block_bitmaps"),
+    ("ext4", "", "abort"),
     ("xfs", "", "allocsize=1m"),
 )
 """Levels that no remount would take away again."""

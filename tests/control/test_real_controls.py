@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.control.all_controls import Controls
+from loadstone.control.control_kind import Setting
 from tests.support import devices
 from tests.support.devices import attached, empty
 
@@ -178,6 +179,26 @@ def test_every_setting_of_a_queue_is_put_back_after_a_kill(mounted: tuple[str, P
     if not settings:
         pytest.skip("this kernel's loop devices have no such setting")
     killed_and_restored(settings, tmp_path)
+
+
+@pytest.mark.parametrize("control", ["write_cache", "max_sectors_kb"])
+def test_a_short_read_ahead_is_put_back_with_what_the_kernel_raises_it_with(
+    mounted: tuple[str, Path], tmp_path: Path, control: str
+) -> None:
+    """A disk with 16 KiB had 128 after an experiment that varied one of these."""
+    disk, ahead = mounted[0].removeprefix("/dev/"), Controls().named("read_ahead_kb")
+    kind = Controls().named(control)
+    now = kind.read(disk)
+    if now is None:
+        pytest.skip(f"this kernel's loop devices have no {control}")
+    value = str(int(now) // 2) if now.isdigit() else next(one for one in kind.choices(disk) if one != now)
+    ahead.write(disk, "16")
+    killed_and_restored([(control, disk, value)], tmp_path)
+    assert ahead.read(disk) == "16"
+    # Of both together the one that raises the other is set first.
+    assert Controls().reset_by(control, disk) == [Setting("read_ahead_kb", disk)]
+    killed_and_restored([(control, disk, value), ("read_ahead_kb", disk, "64")], tmp_path)
+    assert ahead.read(disk) == "16"
 
 
 def test_a_remount_that_outlives_the_kill_is_waited_for(mounted: tuple[str, Path], tmp_path: Path) -> None:

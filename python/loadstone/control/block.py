@@ -122,7 +122,18 @@ class ReadAhead(_QueueFile):
     file, takes = "read_ahead_kb", NUMBER
 
 
-class WriteCache(_QueueFile):
+class _LimitOfQueue(_QueueFile):
+    """What is one of the queue's limits: with any of these the kernel raises a short read-ahead to 128 KiB.
+
+    That is `blk_apply_bdi_limits`, which is called for all of them.
+    """
+
+    def companions(self, subject: str) -> list[Setting]:
+        """Return the read-ahead."""
+        return [Setting(ReadAhead.name, subject)]
+
+
+class WriteCache(_LimitOfQueue):
     """Whether the kernel takes the device's cache for volatile, and flushes it."""
 
     name, title = "write_cache", "write cache as the kernel treats it"
@@ -140,7 +151,7 @@ class WritebackLatency(_QueueFile):
     file, takes = "wbt_lat_usec", NUMBER
 
 
-class MaxSectors(_QueueFile):
+class MaxSectors(_LimitOfQueue):
     """Largest request the kernel makes, KiB."""
 
     name, title = "max_sectors_kb", "largest request, KiB"

@@ -52,7 +52,7 @@ UNSHOWN: Final = (
 )
 """Options that are the default, which the kernel does not show."""
 ONE_WAY: Final = {
-    "ext4": {"delalloc", "journal_async_commit", "no_prefetch_block_bitmaps"},
+    "ext4": {"abort", "delalloc", "journal_async_commit", "no_prefetch_block_bitmaps"},
     "btrfs": {"skip_balance", "user_subvol_rm_allowed"},
 }
 """What a remount sets and none takes away."""
@@ -61,6 +61,8 @@ SAME: Final = {"barrier=0": "nobarrier", "barrier=1": "barrier", "discard=sync":
 OPPOSITES: Final = {
     "ro": "rw", "rw": "ro", "sync": "async", "async": "sync", "inode32": "inode64", "inode64": "inode32",
 }  # fmt: skip
+QUOTAS: Final = frozenset({"quota", "usrquota", "grpquota", "prjquota"})
+"""Of ext4, which takes all of them away by one word."""
 SOLID_STATE: Final = frozenset({"ssd", "nossd", "ssd_spread"})
 ATIMES: Final = {"noatime", "relatime", "nodiratime"}
 THREADS: Final = "thread_pool"
@@ -224,6 +226,8 @@ def _away(kind: str, option: str) -> str:
     """Return what takes an option away; empty: nothing is known that does."""
     if option.startswith("mb_optimize_scan="):
         return "mb_optimize_scan=0" if option.endswith("1") else "mb_optimize_scan=1"
+    if kind == "ext4" and option in QUOTAS:
+        return "noquota"
     return DEFAULTS.get((kind, _key(option)), "") if "=" in option else _opposite(option)
 
 
