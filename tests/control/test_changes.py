@@ -236,6 +236,31 @@ def test_two_processes_do_not_change_the_same_setting(places: Places) -> None:
     assert done.outcome is ChangeOutcome.RESTORED
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (("io_scheduler", "sda", "bfq"), ("nr_requests", "sda", "32")),
+        (("nr_requests", "sda", "32"), ("io_scheduler", "sda", "bfq")),
+    ],
+)
+def test_what_the_kernel_resets_with_a_setting_is_kept_from_others_too(
+    places: Places, first: tuple[str, str, str], second: tuple[str, str, str]
+) -> None:
+    """Who ended first put back what the other had set, or the scheduler reset it during its runs."""
+    before = machine.snapshot(places[0])
+    other = changing(places)
+    with another_process(lambda: other.set(*first)) as pid:
+        with pytest.raises(RefusedError, match=f"process {pid} uses it and will put it back"):
+            changing(places).set(*second)
+        assert machine.snapshot(places[0]) != before
+    with pytest.raises(RefusedError, match="a run that was killed has left it changed"):
+        changing(places).set(*second)
+    (done,) = restore(machine.controls(places[0]), places[1])
+    assert done.outcome is ChangeOutcome.RESTORED
+    with changing(places) as changes:
+        changes.set(*second)
+
+
 def test_a_directory_others_may_write_to_is_refused(places: Places) -> None:
     places[1].mkdir()
     places[1].chmod(0o777)

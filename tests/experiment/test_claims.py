@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadstone.control.all_controls import Controls
 from loadstone.experiment import claims
+from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare
 from loadstone.path.block import BlockDevice
 from tests.path.trees import KernelTree
 from tests.support.devices import attached, call, empty
@@ -16,6 +18,23 @@ from tests.support.devices import attached, call, empty
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from loadstone.control.control_kind import Setting
+
+
+FILLED = """title = "Filled"
+runtime = "1s"
+
+[[patterns]]
+name = "read"
+options = {{ ioengine = "null", rw = "randread", bs = "4k", size = "1g" }}
+
+[[factors]]
+name = "full"
+kind = "fill_level"
+of = "{folder}"
+levels = ["as is", "99%"]
+"""
 
 
 def overlap(*paths: str | Path) -> bool:
@@ -82,3 +101,18 @@ def test_a_volume_takes_its_members_and_their_disks(tmp_path: Path) -> None:
         host.stack(volume, part)
     found = set(claims.stack(BlockDevice.of_name("dm-0", host.sys)))
     assert found == {"/dev/dm-0", "/dev/sda1", "/dev/sda", "/dev/sdb1", "/dev/sdb"}
+
+
+def test_two_directories_of_one_file_system_are_not_filled_by_two(tmp_path: Path) -> None:
+    """Each would have been measured at a level that the other's file had a part in."""
+
+    def claimed(folder: Path) -> set[Setting]:
+        folder.mkdir()
+        path = folder / "fill.toml"
+        path.write_text(FILLED.format(folder=folder))
+        prepared = prepare(path, ReadOptionsOfExperiment())
+        return {one for one in claims.settings(prepared, Controls()) if one.control in ("", "fill_level")}
+
+    first, second = claimed(tmp_path / "a"), claimed(tmp_path / "b")
+    assert len(first) == len(second) == 2
+    assert {one.control for one in first & second} == {""}

@@ -72,6 +72,14 @@ class Record:
         """Return what is not put back, the last first."""
         return [change for change in reversed(self.changes) if not change.over]
 
+    def changed(self) -> set[Setting]:
+        """Return what is not put back, with what the kernel reset with it."""
+        return {
+            one
+            for change in self.open_changes()
+            for one in (change.setting, *(item for item, _ in change.beside))
+        }
+
     def is_alive(self) -> bool:
         """Return whether its process is, as far as can be told: of another namespace it counts as alive."""
         if self.boot_id != boot_id():

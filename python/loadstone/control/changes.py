@@ -230,7 +230,7 @@ class Changes:
         ]
         change_journal.make(self._where)
         with change_journal.exclusive(self._where):
-            self._refuse_held([setting])
+            self._refuse_held([setting, *(item for item, _ in beside)])
             written = self._opened()
             change = Change(
                 len(written.changes), setting, kind.identity(setting.subject), before, value, beside
@@ -249,8 +249,9 @@ class Changes:
         for record in change_journal.held(self._where):
             if record.path == own:
                 continue
-            changed = {change.setting for change in record.open_changes()}
-            refused_settings = changed if record.pid == os.getpid() else changed | record.claims
+            # This process knows what it resets: it sets one of them for all runs, and another for each.
+            own_settings = {change.setting for change in record.open_changes()}
+            refused_settings = own_settings if record.pid == os.getpid() else record.changed() | record.claims
             for setting in settings:
                 if setting in refused_settings:
                     raise make_error(
@@ -263,7 +264,7 @@ class Changes:
         for record in change_journal.waiting(self._where):
             if damaged := damage_of(record):
                 raise RefusedError(damaged[0].what, hint=DAMAGE_REMEDY)
-            changed = {change.setting for change in record.open_changes()}
+            changed = record.changed()
             for setting in settings:
                 if setting in changed:
                     raise make_error(RefusedError, "control.change.left_by_killed", setting=str(setting))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.control.control_kind import Setting
+from loadstone.control.fill import FillLevel
 from loadstone.experiment.file import VOLUME
 from loadstone.path.block import BlockDevice
 from loadstone.plan.model import TargetKind
@@ -69,6 +70,11 @@ def _file(device: int, inode: int) -> str:
     return f"inode {inode} of device {os.major(device)}:{os.minor(device)}"
 
 
+def _file_system(device: int) -> str:
+    """Name what is filled, in whichever of its directories."""
+    return f"file system {os.major(device)}:{os.minor(device)}"
+
+
 def settings(prepared: PreparedExperiment, controls: Controls) -> list[Setting]:
     """Return every setting that some run makes, with those that the kernel resets with it."""
     claims: dict[Setting, None] = {}
@@ -77,6 +83,9 @@ def settings(prepared: PreparedExperiment, controls: Controls) -> list[Setting]:
             continue  # It comes with the layout, whose devices are claimed.
         # What means nothing here is refused by the run that sets it, with the reason.
         claims |= dict.fromkeys((*controls.meant(control, subject), *controls.reset_by(control, subject)))
+        if control == FillLevel.name:
+            with contextlib.suppress(OSError):  # The run that fills it says that it is not there.
+                claims[Setting("", _file_system(Path(subject).stat().st_dev))] = None
     drops = (drop for run in prepared.document.runs for drop in prepared.asked(run).drops)
     return list(claims | dict.fromkeys(Setting("page_cache", drop.host or "") for drop in drops))
 
