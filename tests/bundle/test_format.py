@@ -10,7 +10,7 @@ from loadstone.bundle import layout
 from loadstone.plan.model import Plan
 from loadstone.workload.model import Workload
 
-FORMAT, FIELDS = 9, "00af51996d5b8532"
+FORMAT, FIELDS = 10, "4f89b1bcadd9f4a8"
 """Of a format and of the fields that are written. Where one changed: raise `layout.FORMAT`, and both here."""
 SAID = frozenset(("title", "description", "default"))
 """What a schema says of a field besides its type."""

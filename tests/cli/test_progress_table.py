@@ -56,6 +56,16 @@ def test_syncs_have_a_row_but_no_share_in_the_total() -> None:
     assert total.ops == 100
 
 
+def test_opens_closes_and_connections_have_no_share_in_the_total() -> None:
+    one = board()
+    others = [line(op=op, ops=7, max_ns=10**9) for op in ("open", "close", "connection")]
+    one.event(tick(1_000_000_000, line(op="write"), *others))
+    rows, total, _ = one.take()
+    assert [row.op for row in rows] == ["write", "open", "close", "connection"]
+    assert total is not None
+    assert (total.ops, total.max_ns) == (100, 30)
+
+
 def test_nothing_done_is_no_rate() -> None:
     rows, total, _ = board().take()
     assert (rows, total) == ([], None)

@@ -34,7 +34,7 @@ TEXT = """Version 1.1.0
 \tDISK
 'Default target settings for worker
 'Number of outstanding IOs,test connection rate,transactions per connection
-\t4,{rate},1
+\t4,DISABLED,1
 'Disk maximum size,starting sector
 \t{sectors},0
 'End default target settings for worker
@@ -60,7 +60,7 @@ def test_a_second_run_takes_the_file_of_the_first(tmp_path: Path) -> None:
     (tmp_path / "drive").mkdir()
     mapped = ("--map", f"C:={tmp_path / 'drive'}")
     for number, sectors in enumerate((8192, 8192, 0)):
-        test = program.job(tmp_path / "t.icf", TEXT.format(rate="DISABLED", sectors=sectors))
+        test = program.job(tmp_path / "t.icf", TEXT.format(sectors=sectors))
         done = program.run("run", test, *mapped, "--out", tmp_path / f"{number}", cwd=tmp_path)
         assert done.code == 0, done.err
     assert (tmp_path / "drive" / "iobw.tst").stat().st_size == 8192 * 512
@@ -70,18 +70,8 @@ def test_a_file_of_somebody_else_is_not_taken(tmp_path: Path) -> None:
     (tmp_path / "drive").mkdir()
     file = tmp_path / "drive" / "iobw.tst"
     file.write_bytes(b"letters " * 524_288)
-    test = program.job(tmp_path / "t.icf", TEXT.format(rate="DISABLED", sectors=8192))
+    test = program.job(tmp_path / "t.icf", TEXT.format(sectors=8192))
     done = program.run("run", test, "--map", f"C:={file.parent}", "--out", tmp_path / "out", cwd=tmp_path)
     assert done.code == 2
     assert "iobw.tst" in done.err
     assert file.read_bytes() == b"letters " * 524_288
-
-
-def test_the_connection_rate_is_refused_with_its_line(tmp_path: Path) -> None:
-    test = program.job(tmp_path / "t.icf", TEXT.format(rate="ENABLED", sectors=8192))
-    for verb in ("plan", "run"):
-        done = program.run(verb, test, "--map", f"C:={tmp_path}", cwd=tmp_path)
-        assert done.code == 2
-        assert f"{test}:24" in done.err
-        assert "tests the connection rate" in done.err
-        assert "write DISABLED" in done.err

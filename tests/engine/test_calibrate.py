@@ -54,6 +54,15 @@ def test_priorities_are_left_out_too(tmp_path: Path) -> None:
     assert found["ops"] > 0
 
 
+def test_connections_are_left_out_too(tmp_path: Path) -> None:
+    """What is nowhere cannot be opened again: the ceiling is that of a load whose targets stay open."""
+    one = stream(connection={"ios": 3}, **LONG)
+    ring = {"registered_files": False, "fixed_buffers": True, "iopoll": False, "sqpoll": False}
+    found = calibrate(model(plan([target(tmp_path / "x")], [one], [worker({"type": "io_uring"} | ring)])))
+    assert found.get("skipped") is None
+    assert found["ops"] > 0
+
+
 def test_it_tells_the_ceiling_of_each_stage(tmp_path: Path) -> None:
     files = [target(tmp_path / "a"), target(tmp_path / "b")]
     first = stream(**LONG)

@@ -108,6 +108,7 @@ def stream(**changes: Any) -> dict[str, Any]:
         "log_ios": False,
         "verify": None,
         "headers": None,
+        "connection": None,
         "flow": None,
         "serialize_overlap": False,
         "wait_for": [],

@@ -103,10 +103,12 @@ pub enum FileOp {
     Access = 12,
     Copy = 13,
     Move = 14,
+    /// From before a file is opened until it is closed; of `plan::Connection`.
+    Connection = 15,
 }
 
 /// Number of [`FileOp`]s.
-pub const FILE_OPS: usize = 11;
+pub const FILE_OPS: usize = 12;
 /// Number of operations of any kind.
 pub const CODES: usize = OPS + FILE_OPS;
 
@@ -123,6 +125,7 @@ pub const ALL_FILE_OPS: [FileOp; FILE_OPS] = [
     FileOp::Access,
     FileOp::Copy,
     FileOp::Move,
+    FileOp::Connection,
 ];
 
 impl FileOp {
@@ -130,8 +133,18 @@ impl FileOp {
     #[must_use]
     pub fn name(self) -> &'static str {
         [
-            "mkdir", "rmdir", "create", "open", "close", "delete", "getattr", "setattr", "access",
-            "copy", "move",
+            "mkdir",
+            "rmdir",
+            "create",
+            "open",
+            "close",
+            "delete",
+            "getattr",
+            "setattr",
+            "access",
+            "copy",
+            "move",
+            "connection",
         ][self.index()]
     }
 
@@ -194,6 +207,6 @@ mod tests {
         }
         assert_eq!(size_of::<Op>(), 1);
         assert_eq!(AnyOp::from_code(4).name(), "mkdir");
-        assert_eq!(AnyOp::from_code(14).name(), "move");
+        assert_eq!(AnyOp::from_code(15).name(), "connection");
     }
 }

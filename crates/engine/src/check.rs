@@ -3,6 +3,7 @@
 //! Knows the rules between a Plan's fields. Opens nothing and allocates nothing but
 //! messages.
 
+mod connections;
 mod files;
 mod pattern;
 mod priorities;
@@ -10,6 +11,7 @@ mod special_engines;
 mod trees;
 mod workers;
 
+use connections::check_connection;
 use files::check_files;
 use pattern::check_pattern;
 use priorities::check_priorities;
@@ -203,6 +205,9 @@ fn check_stream(plan: &Plan, stream: &Stream, path: &str) -> Checked {
         check_search(stream, search, path)?;
     }
     check_priorities(stream, backend, path)?;
+    if let Some(connection) = stream.connection {
+        check_connection(plan, stream, connection, path)?;
+    }
     let limits = &stream.limits;
     let ends =
         limits.runtime_ns > 0 || (!limits.time_based && (limits.bytes > 0 || limits.ops > 0));

@@ -31,13 +31,19 @@ use loadstone_base::run_error::RunError;
 use loadstone_io::backend::sim_behaviour::Remembered;
 use loadstone_io::backend::sim_medium::Medium;
 use loadstone_io::name::Name;
-use loadstone_io::target::{self, OpenTarget};
-use loadstone_plan::Plan;
+use loadstone_io::target::{self, OpenTarget, ReopenedTarget};
+use loadstone_plan::{self as plan, Plan};
 use loadstone_trees::Trees;
 use loadstone_verification::verify::tables::VerifyTables;
 use loadstone_worker::control::{Control, Gate, Message, Stop};
 use loadstone_worker::events::{Event, Speaker};
 use loadstone_worker::priority;
+
+/// Files that a run has open at most, its own among them.
+fn open_files(plan: &Plan) -> u64 {
+    let again = (plan.streams.iter()).filter(|stream| stream.connection.is_some());
+    (plan.targets.len() + plan.workers.len() + again.count()) as u64 + 64
+}
 
 /// How often the main thread looks up when no message comes.
 const LOOK_UP: Duration = Duration::from_millis(50);
@@ -101,7 +107,7 @@ pub fn run(
     check::check(&plan)?;
     let memory_bytes = budget::check(&plan)?;
     priority::check_allowed(&plan)?;
-    target::allow_open_files(plan.targets.len() as u64 + plan.workers.len() as u64 + 64)?;
+    target::allow_open_files(open_files(&plan))?;
     let control = Arc::new(Control::new(&plan));
     signals::listen(&control);
     stdin_commands::listen(&control, wanted_by)
@@ -202,6 +208,7 @@ impl Run {
             gate: Arc::new(Gate::default()),
             clock: self.clock,
             files: Arc::new(self.targets.iter().map(OpenTarget::view).collect()),
+            reopened: Arc::new(self.reopened()),
             names: self.names.clone(),
             verify_tables: self.verify_tables.clone(),
             media: self.media.clone(),
@@ -240,6 +247,20 @@ impl Run {
         self.close_files(stage);
         self.keep_states();
         Ok(())
+    }
+
+    /// What streams with a connection open, by target.
+    fn reopened(&self) -> BTreeMap<u32, ReopenedTarget> {
+        let connected = |stream: &&plan::Stream| stream.connection.is_some();
+        let streams = self.plan.streams.iter().filter(connected);
+        streams
+            .flat_map(|stream| &stream.files)
+            .filter_map(|file| {
+                let at = file.target as usize;
+                let target = ReopenedTarget::of(&self.plan.targets[at], &self.targets[at])?;
+                Some((file.target, target))
+            })
+            .collect()
     }
 
     /// Writes the intervals that are complete, and ends the streams that are steady.

@@ -20,6 +20,7 @@ use loadstone_io::backend::sim_medium::Medium;
 use loadstone_io::backend::{IoBackend, OpenFile};
 use loadstone_io::memory::Mapping;
 use loadstone_io::name::Name;
+use loadstone_io::target::ReopenedTarget;
 use loadstone_plan::{self as plan, Plan};
 use loadstone_trees::Trees;
 use loadstone_verification::verify::tables::VerifyTables;
@@ -31,7 +32,7 @@ use loadstone_worker::rows::WorkerRows;
 use loadstone_worker::samples::IoRecord;
 use loadstone_worker::slots::{Counters, Shared, Slot};
 use loadstone_worker::state::{Lines, Memory, WorkerState};
-use loadstone_worker::stream::StreamState;
+use loadstone_worker::stream::{ConnectedFile, StreamState};
 use loadstone_worker::worker::WorkerLoop;
 
 /// Stack of a worker: its loop needs little.
@@ -50,6 +51,8 @@ pub struct Stage {
     pub clock: Clock,
     /// Open targets, in the Plan's order.
     pub files: Arc<Vec<OpenFile>>,
+    /// Targets that streams open again, by target.
+    pub reopened: Arc<BTreeMap<u32, ReopenedTarget>>,
     /// Names that the load removes, by target.
     pub names: Arc<BTreeMap<u32, Name>>,
     /// What verified blocks may hold.
@@ -219,20 +222,36 @@ struct Local {
     targets: Vec<u32>,
     /// The reverse.
     numbers: BTreeMap<u32, u32>,
+    /// Of streams that open their file themselves: stream, and the number that is theirs alone.
+    own: BTreeMap<u32, u32>,
 }
 
 impl Local {
     fn new(parts: &WorkerParts) -> Self {
         let mut local = Self::default();
-        let streams = parts.streams.iter();
-        let uses = streams.flat_map(|&id| &parts.stage.plan.streams[id as usize].files);
-        for target in uses.map(|file| file.target) {
-            local.numbers.entry(target).or_insert_with(|| {
-                local.targets.push(target);
-                local.targets.len() as u32 - 1
-            });
+        for &id in &parts.streams {
+            let stream = &parts.stage.plan.streams[id as usize];
+            for target in stream.files.iter().map(|file| file.target) {
+                if stream.connection.is_some() {
+                    local.own.insert(id, local.targets.len() as u32);
+                    local.targets.push(target);
+                    continue;
+                }
+                local.numbers.entry(target).or_insert_with(|| {
+                    local.targets.push(target);
+                    local.targets.len() as u32 - 1
+                });
+            }
         }
         local
+    }
+
+    /// The number of a target for a stream.
+    fn number(&self, stream: u32, target: u32) -> u32 {
+        match self.own.get(&stream) {
+            Some(&number) => number,
+            None => self.numbers[&target],
+        }
     }
 
     /// What all workers have, of these targets alone.
@@ -324,8 +343,12 @@ fn stream_states(
             first_slot,
             rows,
             &stage.verify_tables,
-            &|target| local.numbers[&target],
+            &|target| local.number(id, target),
         );
+        state.connection = stream.connection.and_then(|plan| {
+            let target = stage.reopened.get(&stream.files[0].target)?;
+            Some(Box::new(ConnectedFile::new(plan, target.clone())))
+        });
         state.flow = (stream.flow.as_ref()).map(|flow| {
             stage
                 .control

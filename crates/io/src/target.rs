@@ -50,6 +50,64 @@ impl OpenTarget {
     }
 }
 
+/// A target that a stream opens again and again, each time as what was checked, while the run has it
+/// open besides: neither its inode nor its device can become another one's meanwhile.
+#[derive(Debug, Clone)]
+pub struct ReopenedTarget {
+    target: Target,
+}
+
+impl ReopenedTarget {
+    /// None where nothing is open.
+    #[must_use]
+    pub fn of(target: &Target, open: &OpenTarget) -> Option<Self> {
+        let identity = *open.identity()?;
+        let target = Target {
+            create: false,
+            exclusive: false,
+            identity: Some(identity),
+            ..target.clone()
+        };
+        Some(Self { target })
+    }
+
+    /// Opens what has its name now. Does not wait for anything, whatever that is.
+    ///
+    /// # Errors
+    /// Of `open(2)`.
+    pub fn open(&self) -> io::Result<File> {
+        OpenOptions::new()
+            .read(true)
+            .write(!self.target.read_only)
+            .custom_flags(open_flags(&self.target) | libc::O_NONBLOCK)
+            .open(&self.target.path)
+    }
+
+    /// Makes sure that it is what was checked. Before that nothing may be done with it.
+    ///
+    /// # Errors
+    /// [`RunError::Target`].
+    pub fn check(&self, file: &File) -> Result<(), RunError> {
+        check_identity(&self.target, file)?;
+        // SAFETY: plain numbers, of a file that is open.
+        let outcome = unsafe {
+            let flags = libc::fcntl(file.as_raw_fd(), libc::F_GETFL);
+            libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags & !libc::O_NONBLOCK)
+        };
+        if outcome < 0 {
+            let error = io::Error::last_os_error();
+            return Err(RunError::target(&self.target.path, "cannot use", &error));
+        }
+        Ok(())
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.target.path
+    }
+}
+
 /// Opens one target and makes sure it is what the planner saw; creates it when it is
 /// missing and may be. Nothing is written. This is the only look-up of its name: what is
 /// prepared later is this very file.

@@ -91,6 +91,8 @@ pub struct Capabilities {
     pub priorities: bool,
     /// Entries can be given to a kernel worker at once.
     pub force_async: bool,
+    /// A target can be closed and opened again within a run ([`super::Connection`]).
+    pub reopens: bool,
     /// Several I/Os of a worker are in flight at a time.
     pub native_depth: bool,
     /// Largest iodepth a Plan may ask for; none: any. Below `native_depth` it is told by the
@@ -150,6 +152,7 @@ impl Capabilities {
             polls: false,
             priorities: false,
             force_async: false,
+            reopens: false,
             native_depth: false,
             max_iodepth: None,
             synchronous: true,
@@ -184,6 +187,7 @@ const IO_URING: Capabilities = Capabilities {
     polls: true,
     priorities: true,
     force_async: true,
+    reopens: true,
     ..Capabilities::queued("io_uring")
 };
 const IO_URING_CMD: Capabilities = Capabilities {
@@ -194,9 +198,13 @@ const IO_URING_CMD: Capabilities = Capabilities {
 };
 const LIBAIO: Capabilities = Capabilities {
     priorities: true,
+    reopens: true,
     ..Capabilities::queued("libaio")
 };
-const PSYNC: Capabilities = Capabilities::plain("psync");
+const PSYNC: Capabilities = Capabilities {
+    reopens: true,
+    ..Capabilities::plain("psync")
+};
 const MMAP: Capabilities = Capabilities {
     direct: Direct::Never,
     ..Capabilities::single("mmap")

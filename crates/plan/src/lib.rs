@@ -434,6 +434,9 @@ pub struct Stream {
     /// Verify by headers that fio can read.
     #[serde(deserialize_with = "stated")]
     pub headers: Option<Headers>,
+    /// Its file is closed and opened again and again; none: it stays open.
+    #[serde(deserialize_with = "stated")]
+    pub connection: Option<Connection>,
     /// Share of the I/Os of several streams; none: as many as it can do.
     #[serde(deserialize_with = "stated")]
     pub flow: Option<Flow>,
@@ -465,6 +468,15 @@ pub struct DepthSearch {
     /// Go on to the end of the stream's time, everything counts (false: one more window at
     /// the depth that was found, and end).
     pub keep_on: bool,
+}
+
+/// A stream opens its only file for so many I/Os, by a descriptor of its own, and closes it when
+/// the last of them is back. Meanwhile the run keeps the target as it was checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Connection {
+    /// Reads, writes and trims between an open and its close, at least 1.
+    pub ios: u32,
 }
 
 /// A stream's part of the I/Os of all streams with the same `id`.

@@ -177,6 +177,7 @@ pub fn stream() -> Stream {
         log_ios: false,
         verify: None,
         headers: None,
+        connection: None,
         flow: None,
         serialize_overlap: false,
         wait_for: vec![],

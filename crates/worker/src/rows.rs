@@ -54,6 +54,9 @@ pub fn ops_of(stream: &Stream) -> Vec<AnyOp> {
     if flush.fsync_every > 0 || flush.fdatasync_every > 0 || flush.at_end {
         ops.push(AnyOp::Io(OpKind::Sync));
     }
+    if stream.connection.is_some() {
+        ops.extend([FileOp::Open, FileOp::Close, FileOp::Connection].map(AnyOp::File));
+    }
     ops
 }
 

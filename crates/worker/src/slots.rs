@@ -130,10 +130,12 @@ impl Counters {
             .sum::<u64>()
     }
 
-    /// Operations on files, by name; none for a stream without a tree.
+    /// Operations on files, by name; none for a stream that does none.
     #[must_use]
     pub fn file_ops(&self, stream: &Stream) -> Option<BTreeMap<&'static str, Tally>> {
-        stream.tree.as_ref()?;
+        if stream.tree.is_none() && stream.connection.is_none() {
+            return None;
+        }
         let files = ops_of(stream).into_iter().filter_map(|op| match op {
             AnyOp::File(op) => Some((op.name(), self.file_ops[op.index()])),
             AnyOp::Io(_) => None,

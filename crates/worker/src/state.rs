@@ -5,6 +5,7 @@
 
 mod channels;
 mod completion;
+mod connections;
 mod ending;
 pub mod files;
 mod intervals;
@@ -122,6 +123,8 @@ pub struct WorkerState {
     reported: Reported,
     log: Vec<IoRecord>,
     log_blocks: usize,
+    /// Streams whose file is to be opened again.
+    to_be_opened: Vec<u32>,
     batches: Batches,
 }
 
@@ -241,6 +244,7 @@ impl WorkerState {
             run_intended_ns: 0,
             run_handed_ns: 0,
             batches: Batches::default(),
+            to_be_opened: Vec::with_capacity(streams.len()),
             plan,
             worker,
             streams,

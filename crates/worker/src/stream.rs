@@ -5,6 +5,7 @@
 //! content and no histogram; the worker's loop does.
 
 mod checks;
+mod connection;
 mod flushes;
 mod left;
 mod life;
@@ -28,6 +29,7 @@ use loadstone_verification::verify::tables::VerifyTables;
 use loadstone_verification::verify::verifier::Verifier;
 
 pub use checks::Checks;
+pub use connection::ConnectedFile;
 pub use flushes::Flushes;
 pub use left::{Left, ANY};
 pub use life::{Life, Phase, Reason, StreamEnding};
@@ -89,6 +91,8 @@ pub struct StreamState {
     pub thinking: Option<Thinking>,
     /// Search for a depth.
     pub search: Option<DepthFinder>,
+    /// Its file is closed and opened again and again.
+    pub connection: Option<Box<ConnectedFile>>,
     /// Its share of the I/Os of several streams.
     pub flow: Option<FlowShare>,
     /// Priorities other than its worker's.
@@ -127,6 +131,13 @@ fn left_of(stream: &Stream) -> Left {
     Left::new(ops, limit_of(stream, stream.limits.bytes))
 }
 
+fn room_of(stream: &Stream, first_slot: u32) -> Room {
+    let depth = stream.iodepth;
+    let limit = stream.search.map_or(depth, |_| 1);
+    let low = stream.batch.map_or(depth, |batch| batch.low);
+    Room::new(first_slot, depth, limit, low)
+}
+
 impl StreamState {
     /// The state before the start. `local` maps the Plan's targets to the worker's files.
     #[must_use]
@@ -161,12 +172,7 @@ impl StreamState {
             logged: stream.log_ios,
             life: Life::new(),
             turn: Turn::Idle,
-            room: Room::new(
-                first_slot,
-                depth,
-                stream.search.map_or(depth, |_| 1),
-                stream.batch.map_or(depth, |batch| batch.low),
-            ),
+            room: room_of(stream, first_slot),
             left: left_of(stream),
             flushes: Flushes::new(&stream.flush, stream.files.len() as u32),
             in_ramp: limits.ramp_ns > 0 || stream.search.is_some_and(|search| !search.keep_on),
@@ -174,6 +180,7 @@ impl StreamState {
             schedule: schedule_of(stream),
             thinking: stream.pace.think.map(Thinking::new),
             search: stream.search.map(|search| DepthFinder::new(search, depth)),
+            connection: None,
             flow: None,
             priorities: Priorities::new(stream, rows),
             overlaps: stream.serialize_overlap.then(|| Overlaps::new(depth)),
@@ -186,6 +193,9 @@ impl StreamState {
         self.turn.wake();
         self.life.start(self.is_simple(), end_ns);
         self.room.open(time_ns);
+        if self.connection.is_some() {
+            self.room.wait_for_opening();
+        }
         self.last_done_ns = time_ns;
         if let Some(search) = &mut self.search {
             search.begin(time_ns);
@@ -220,6 +230,7 @@ impl StreamState {
             && !self.logged
             && self.checks.are_none()
             && self.flow.is_none()
+            && self.connection.is_none()
             && self.priorities.is_none()
             && self.overlaps.is_none()
             && self.search.is_none()
@@ -308,6 +319,14 @@ impl StreamState {
             flow.took();
         }
         Some(taken)
+    }
+
+    /// Counts an issued I/O towards the end of its connection: nothing is issued until the next.
+    #[inline]
+    pub fn note_connected(&mut self) {
+        if self.connection.as_mut().is_some_and(|own| own.spend()) {
+            self.room.wait_for_opening();
+        }
     }
 
     /// Counts an issued or completed I/O towards the next pause: until when that spins when it

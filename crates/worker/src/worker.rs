@@ -58,6 +58,10 @@ impl<B: IoBackend> WorkerLoop<B> {
                 if self.state.alive == 0 {
                     break;
                 }
+                if self.state.are_to_be_opened() {
+                    now = self.reconnect();
+                    continue;
+                }
             }
             if B::SYNCHRONOUS {
                 if let Some(index) = self.state.alone() {
@@ -343,6 +347,7 @@ impl<B: IoBackend> WorkerLoop<B> {
             stream.flushes.note_write(next.file);
         }
         stream.room.note_issued();
+        stream.note_connected();
         if let Some(overlaps) = &mut stream.overlaps {
             overlaps.started(slot, *next);
         }
@@ -491,6 +496,7 @@ fn stream_has_batch(submit: u32) -> bool {
     submit != u32::MAX
 }
 
+mod connections;
 mod fill_slot;
 mod header_passes;
 mod single_io;

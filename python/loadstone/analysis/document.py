@@ -63,6 +63,7 @@ class ResultLine(ResultStats):
 
     Reads, writes and trims are asked for together. Of work in a tree only the operation that was
     asked for is in the line's own numbers; the opens, closes and writes on the way to it are not.
+    Nor are a connection and its open and close.
     """
 
     name: str
@@ -88,6 +89,10 @@ class ResultLine(ResultStats):
     access: ResultStats | None = None
     copy_: ResultStats | None = Field(default=None, alias="copy")
     move: ResultStats | None = None
+    connection: ResultStats | None = Field(
+        default=None,
+        description="from before a target is opened until it is closed, where a job does so again and again",
+    )
 
 
 class ResultPacing(FrozenModel):

@@ -155,7 +155,7 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
         searched_depth=_searches_depth(measurement, total.line),
         by_job={job.line.name: {op: measured(job.ops[op]) for op in OPS if op in job.ops} for job in jobs},
         targets=readings.targets,
-        series=rates.filter(pl.col("op").is_in(total.requested)) if measurement.plan.trees else rates,
+        series=rates.filter(pl.col("op").is_in(_in_series(measurement, total))),
         host=host if host.height else None,
         traffic=readings.traffic,
         layers=layers,
@@ -333,6 +333,11 @@ def _declared(made: Summary, case: shape.Case) -> shape.Case:
         return case
     declared_case = with_spec(case, Spec.model_validate(spec))
     return replace(declared_case, declared=replace(declared_case.declared or shape.Declared(), ceilings=()))
+
+
+def _in_series(measurement: Measurement, total: Total) -> tuple[str, ...]:
+    """Return what was asked for; without a tree also its flushes, which rules look at."""
+    return total.requested if measurement.plan.trees else (*total.requested, "sync")
 
 
 def _series(measurement: Measurement, line: MeasuredLine, *, ramps: bool = False) -> pl.DataFrame:

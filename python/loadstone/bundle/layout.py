@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 
 import polars as pl
 
-FORMAT: Final = 9
+FORMAT: Final = 10
 """Version of the directory's layout and of what stands in its files; a reader refuses every other.
 
 It is raised when a field of the Workload or of the Plan is, with what reads them.
@@ -60,6 +60,7 @@ OpName = Literal[
     "access",
     "copy",
     "move",
+    "connection",
 ]
 OPS: Final[tuple[OpName, ...]] = get_args(OpName)
 """The samples' `op` column is an index into these; from `mkdir` on they are done to files by name."""

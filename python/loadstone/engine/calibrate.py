@@ -104,8 +104,9 @@ def null_plan(plan: Plan) -> Plan:
         "log_ios": False,
         # A device that keeps nothing cannot be verified.
         "verify": None,
-        # Nor does it know a priority.
+        # Nor does it know a priority, and there is nothing to open again.
         "priorities": (),
+        "connection": None,
     }
     nowhere = {
         "kind": model.TargetKind.VIRTUAL,

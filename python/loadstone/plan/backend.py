@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from loadstone.errors import InputError
 from loadstone.messages import make_error, say
-from loadstone.plan import io_priority, passthrough, special_engines
+from loadstone.plan import connection, io_priority, passthrough, special_engines
 from loadstone.plan import model as plan
 from loadstone.plan.backends import of_engine
 from loadstone.plan.model import TargetKind
@@ -67,6 +67,7 @@ def drive(
     _check_ring_options(job, engine)
     _check_force(job, engine)
     io_priority.check_engine(job, engine)
+    connection.check_engine(job, engine)
     if engine == "null":
         return Drive(plan.BackendNull(), iodepth, "all", cpus=cpus, nice=nice)
     if not of_engine(engine).native_depth:
@@ -92,8 +93,9 @@ def drive(
         notes.changed(job, "engine.ioengine", text)
         return Drive(plan.BackendPsync(), 1, "paced", cpus=cpus, nice=nice)
     ring = _ring(job, plan.BackendIoUring)
-    # What the page cache has is copied in the call.
+    # What the page cache has is copied in the call. Who opens and closes does nothing else meanwhile.
     sharing = "all" if job.engine.direct or job.engine.sqthread_poll else "paced"
+    sharing = "none" if job.engine.ios_per_connection else sharing
     return Drive(ring, iodepth, sharing, cpus=cpus, nice=nice, force_async=job.engine.force_async or 0)
 
 
@@ -139,7 +141,8 @@ def _ring(job: Job, kind: type[_Ring]) -> _Ring:
     if job.engine.hipri and not direct:
         raise job.refusal("plan.engine.polling", "engine.hipri")
     return kind(
-        registered_files=job.engine.registerfiles is not False,
+        # A registered file stays open.
+        registered_files=job.engine.registerfiles is not False and not job.engine.ios_per_connection,
         fixed_buffers=job.engine.fixedbufs is not False,
         iopoll=bool(job.engine.hipri),
         sqpoll=bool(job.engine.sqthread_poll),

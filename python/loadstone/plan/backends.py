@@ -29,6 +29,7 @@ class Capabilities:
     polls: bool
     priorities: bool
     force_async: bool
+    reopens: bool
     native_depth: bool
     max_iodepth: int | None
     synchronous: bool

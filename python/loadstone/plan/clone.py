@@ -16,6 +16,7 @@ from loadstone.messages import say
 from loadstone.plan import (
     backend,
     clone_files,
+    connection,
     io_priority,
     passthrough,
     pattern,
@@ -168,7 +169,9 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
         search=shared.search,
         priorities=shared.priorities,
         serialize_overlap=_may_overlap(job, how.iodepth, heads),
+        connection=None,
     )
+    clone_stream = connection.connected(job, clone_stream, len(place.ranges), build.notes)
     if verify.is_pass(job):
         clone_stream = verify.pass_over(job, clone_stream, place.ranges)
     build.clones.append(Clone(job, number, stage, unit, place, how, clone_stream))

@@ -114,6 +114,10 @@ class Cell(Part):
     target: U32 | None
 
 
+class Connection(Part):
+    ios: U32
+
+
 class DedupeSet(Part):
     contents: U64
     seed: U64
@@ -800,6 +804,7 @@ class Stream(Part):
     log_ios: bool
     verify: Verify | None
     headers: Headers | None
+    connection: Connection | None
     flow: Flow | None
     serialize_overlap: bool
     wait_for: tuple[U32, ...]

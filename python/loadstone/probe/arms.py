@@ -89,6 +89,8 @@ def plan_of(base: Base, turns: Turns) -> Plan:
                     update={
                         "worker": numbers[stream.worker],
                         "files": tuple(use.model_copy(update={"cell": stage}) for use in changed.files),
+                        # Only of one file it is known when to close it.
+                        "connection": changed.connection if len(changed.files) == 1 else None,
                     }
                 )
             )
@@ -174,6 +176,7 @@ def _turn(stream: Stream, stage: int, arm: ArmPlan, turns: Turns) -> Stream:
             "wait_for": (),
             "search": None,
             "open_files": None,
+            "connection": None if arm.without_device else stream.connection,
         }
     )
 

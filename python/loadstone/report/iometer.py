@@ -133,11 +133,15 @@ class _Part:
     spec: str
     start_sector: str
     max_sectors: str
+    per_connection: str
+    """Transactions of each connection; `AMBIGUOUS`: targets stay open."""
     depth: str
     """Of each target, all clones together: a worker has no more than one thread."""
     disks: int
     read: _Op
     write: _Op
+    connection: _Op
+    """Connections that ended; their latency is from before the open until after the close."""
     measured_ns: int
     cells: frozenset[int]
     """What it counted, of the run's."""
@@ -297,10 +301,12 @@ def _part(summary: Summary, total: Total, job: Job | None, host: str, number: in
         spec=options.get("access_specification", summary.bundle.request.get("front_end", "")),
         start_sector=options.get("starting_sector", ""),
         max_sectors=options.get("maximum_size", ""),
+        per_connection=options.get("transactions_per_connection", AMBIGUOUS),
         depth=options.get("outstanding_ios", each),
         disks=len(targets),
         read=_Op.of(total.ops.get("read")),
         write=_Op.of(total.ops.get("write")),
+        connection=_Op.of(total.ops.get("connection")),
         measured_ns=total.measured_ns,
         cells=total.line.cells,
     )
@@ -319,11 +325,12 @@ def _line(
     """Return one row of the table."""
     read = sum((part.read for part in parts), _Op())
     write = sum((part.write for part in parts), _Op())
+    connection = sum((part.connection for part in parts), _Op())
     both = read + write
     rates = [(one.iops, one.bandwidth) for one in (both, read, write)]
     means = [_number(one.mean_ms) for one in (both, read, write)]
     longest = [_number(one.latency.max_ns / 1e6) for one in (both, read, write)]
-    none = _number(0.0)
+    per_connection = AMBIGUOUS if kind == "DISK" else _common((p.per_connection for p in parts), AMBIGUOUS)
     row = [kind, name, _common(part.spec for part in parts), _count(managers), _count(workers)]
     row.append(str(sum(part.disks for part in parts)))
     if kind == "DISK":
@@ -331,11 +338,14 @@ def _line(
     row += [_number(iops) for iops, _ in rates]
     row += [_number(bandwidth / _MEBIBYTE) for _, bandwidth in rates]
     row += [_number(bandwidth / 1e6) for _, bandwidth in rates]
-    # An I/O without a reply is a transaction; no connection is made to a disk.
-    row += [_number(both.iops), none, *means, means[0], none, *longest, longest[0], none]
+    # An I/O without a reply is a transaction.
+    row += [_number(both.iops), _number(connection.iops)]
+    row += [*means, means[0], _number(connection.mean_ms)]
+    row += [*longest, longest[0], _number(connection.latency.max_ns / 1e6)]
     row += [str(one.errors) for one in (both, read, write)]
-    row += [str(read.bytes), str(write.bytes), str(read.count), str(write.count), "0", AMBIGUOUS]
-    row += _raw(read, write, parts) if raw else [""] * 9
+    row += [str(read.bytes), str(write.bytes), str(read.count), str(write.count)]
+    row += [str(connection.count), per_connection]
+    row += _raw((read, write, both, connection), parts) if raw else [""] * 9
     row += [_common((getattr(p, one) for p in parts), AMBIGUOUS) for one in _PLACE]
     row += cpu or [""] * 5
     row += [_number(RAW_HZ) if raw else "", "", "", "", "", ""]
@@ -347,9 +357,10 @@ def _line(
 _PLACE: Final = ("start_sector", "max_sectors", "depth")
 
 
-def _raw(read: _Op, write: _Op, parts: Sequence[_Part]) -> list[str]:
-    sums = [round(one.latency.sum_ns) for one in (read, write, read + write)] + [0]
-    longest = [one.latency.max_ns for one in (read, write, read + write)] + [0]
+def _raw(ops: Sequence[_Op], parts: Sequence[_Part]) -> list[str]:
+    """Return sums and maxima in nanoseconds, and the time they are of."""
+    sums = [round(one.latency.sum_ns) for one in ops]
+    longest = [one.latency.max_ns for one in ops]
     whole = max((part.measured_ns for part in parts), default=0)
     return [str(value) for value in (*sums, *longest, whole)]
 

@@ -41,6 +41,8 @@ class EngineChoice(FrozenModel):
     force_async: int | None = None
     """Of a ring: every so manieth I/O goes to a kernel worker without a try in the caller."""
     serialize_overlap: bool | None = None
+    ios_per_connection: int | None = None
+    """Its target is closed when so many I/Os are back, and opened again; None: it stays open."""
 
 
 class Durability(FrozenModel):

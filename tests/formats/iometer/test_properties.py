@@ -37,6 +37,8 @@ class Line:
 class DrawnWorker:
     name: str
     depth: int
+    transactions: int | None
+    """Of each connection; None: its rate is not tested."""
     spec: int
     targets: tuple[str, ...]
 
@@ -65,6 +67,7 @@ WORKERS = st.lists(
         DrawnWorker,
         NAMES,
         st.integers(1, 256),
+        st.none() | st.integers(1, 2**31 - 1),
         st.integers(0, 2),
         st.lists(
             NAMES.map(lambda name: f"/dev/mapper/d{name.replace('/', '_').replace('[', '(')}"),
@@ -98,7 +101,8 @@ def written(
             "'Default target settings for worker",
         ]
         text += ["'Number of outstanding IOs,test connection rate,transactions per connection"]
-        text += [f"\t{worker.depth},DISABLED,1", "'End default target settings for worker"]
+        rate = f"ENABLED,{worker.transactions}" if worker.transactions else "DISABLED,1"
+        text += [f"\t{worker.depth},{rate}", "'End default target settings for worker"]
         text += [
             "'Assigned access specs",
             f"\t{specs[worker.spec % len(specs)][0]}",
@@ -127,6 +131,7 @@ def test_what_is_written_is_what_is_run(
             assert (job.engine.iodepth, job.limits.runtime_ns) == (worker.depth, seconds * 10**9)
             assert (job.placement.targets[0].path, job.own_options["worker"]) == (target, worker.name)
             assert job.own_options["access_specification"] == name
+            assert job.engine.ios_per_connection == worker.transactions
             found = [(r.bytes, r.percent, r.read_percent, r.random_percent, r.burst) for r in rows_of(job)]
             assert found == [(r.size, r.percent, r.read, r.random, r.burst) for r in rows]
             assert [r.align_bytes for r in rows_of(job)] == [r.align or None for r in rows]

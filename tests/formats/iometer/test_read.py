@@ -176,9 +176,37 @@ def test_a_network_worker_is_refused() -> None:
     assert "loads a network" in error.message
 
 
-def test_the_connection_rate_is_refused() -> None:
-    source = (DATA / "01-normal.icf").read_bytes().replace(b"16,DISABLED", b"16,ENABLED", 1)
-    assert "connection rate" in refused(source, RefusedError).message
+def with_rate(settings: bytes) -> bytes:
+    """A configuration with other settings in the place of `depth,test,transactions`."""
+    return (DATA / "01-normal.icf").read_bytes().replace(b"16,DISABLED,1", settings, 1)
+
+
+@pytest.mark.parametrize(
+    ("written", "transactions"),
+    [(b"16,DISABLED,1", None), (b"16,DISABLED,0", None), (b"16,ENABLED,1", 1), (b"16,enabled, 5000", 5000)],
+)
+def test_the_transactions_of_a_connection_count_where_its_rate_is_tested(
+    written: bytes, transactions: int | None
+) -> None:
+    (manager,) = read_icf(with_rate(written), "x").managers
+    settings = manager.workers[0].settings
+    assert (settings.outstanding_ios, settings.transactions_per_connection) == (16, transactions)
+
+
+@pytest.mark.parametrize(
+    ("written", "kind", "words"),
+    [
+        (b"16,ENABLED,0", RefusedError, "does no I/O"),
+        (b"16,ENABLED,-1", InputError, "transactions per connection"),
+        (b"16,ENABLED,2147483648", InputError, "0 to 2147483647"),
+        (b"16,ENABLED,", InputError, "transactions per connection"),
+        (b"16,ENABLE,1", InputError, "ENABLED or DISABLED"),
+    ],
+)
+def test_a_connection_without_a_number_of_transactions_is_refused(
+    written: bytes, kind: type[LoadstoneError], words: str
+) -> None:
+    assert words in refused(with_rate(written), kind).message
 
 
 @pytest.mark.parametrize(

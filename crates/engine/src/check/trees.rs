@@ -222,6 +222,7 @@ fn check_unused(stream: &Stream, path: &str) -> Checked {
         (stream.open_files.is_some(), "open_files"),
         (paced || pace.think.is_some(), "pace"),
         (flushes, "flush"),
+        (stream.connection.is_some(), "connection"),
         (stream.log_ios, "log_ios"),
         (stream.serialize_overlap, "serialize_overlap"),
         (stream.search.is_some(), "search"),

@@ -4,6 +4,7 @@
 //! `ioctl(BLKDISCARD)` on the worker, which waits for each. Everything else is passed on.
 
 use std::io;
+use std::os::fd::RawFd;
 
 use super::queue::CompletionQueue;
 use super::ring::{abi, Ring, RingOptions};
@@ -50,6 +51,11 @@ impl<B: IoBackend> IoBackend for Discarding<B> {
 
     fn hand_over(&mut self) {
         self.inner.hand_over();
+    }
+
+    fn use_file(&mut self, file: u32, fd: RawFd) {
+        self.files[file as usize].fd = fd;
+        self.inner.use_file(file, fd);
     }
 
     fn flush(&mut self, wait_for: u32, until_ns: u64) -> io::Result<()> {

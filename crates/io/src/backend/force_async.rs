@@ -3,6 +3,8 @@
 //!
 //! Knows how to count and where the flag is. What an entry is, the commands below know.
 
+use std::os::fd::RawFd;
+
 use super::ring::abi;
 use super::uring::{Commands, Operations};
 use super::{Done, Io};
@@ -38,6 +40,10 @@ impl Commands for Forced {
             entry.flags |= abi::SQE_ASYNC;
         }
         entry
+    }
+
+    fn use_file(&mut self, file: u32, fd: RawFd) {
+        self.inner.use_file(file, fd);
     }
 
     fn done(&self, completion: abi::Cqe) -> Done {

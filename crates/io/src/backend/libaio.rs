@@ -7,6 +7,7 @@
 //! calls in place.
 
 use std::io;
+use std::os::fd::RawFd;
 
 use super::queue::CompletionQueue;
 use super::{sleep_until, syscall, Done, Io, IoBackend, Op, OpenFile, Outcome, SyncKind};
@@ -233,6 +234,10 @@ impl IoBackend for Libaio {
         } else {
             self.requests.push((self.request(&io), io.file));
         }
+    }
+
+    fn use_file(&mut self, file: u32, fd: RawFd) {
+        self.files[file as usize].fd = fd;
     }
 
     fn flush(&mut self, wait_for: u32, until_ns: u64) -> io::Result<()> {

@@ -130,6 +130,12 @@ pub trait IoBackend {
     /// [`IoBackend::flush`]'s.
     fn hand_over(&mut self) {}
 
+    /// What is pushed for `file` from now on goes to this descriptor; none is in flight for it. Only of
+    /// backends whose row says that they reopen.
+    fn use_file(&mut self, file: u32, fd: RawFd) {
+        unreachable!("file {file} cannot become descriptor {fd} here")
+    }
+
     /// Does one I/O and says what came of it. Only for synchronous backends with nothing to be
     /// reaped.
     #[inline(always)]

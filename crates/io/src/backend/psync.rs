@@ -4,6 +4,7 @@
 //! target cannot do I/O without blocking, and for depth 1.
 
 use std::io;
+use std::os::fd::RawFd;
 
 use super::queue::CompletionQueue;
 use super::{sleep_until, syscall, Done, Io, IoBackend, OpenFile, Outcome};
@@ -50,6 +51,10 @@ impl IoBackend for Psync {
     #[inline(always)]
     fn perform(&mut self, io: Io) -> Outcome {
         syscall::perform(&self.files[io.file as usize], &io)
+    }
+
+    fn use_file(&mut self, file: u32, fd: RawFd) {
+        self.files[file as usize].fd = fd;
     }
 
     #[inline]

@@ -8,6 +8,7 @@
 //! is given for an I/O is in its own file ([`Commands`]).
 
 use std::io;
+use std::os::fd::RawFd;
 
 use super::groups::Groups;
 use super::own_cpus::OwnCpus;
@@ -62,6 +63,11 @@ pub trait Commands {
 
     /// The entry for an I/O.
     fn entry(&mut self, io: &Io) -> Self::Entry;
+
+    /// As [`IoBackend::use_file`].
+    fn use_file(&mut self, file: u32, fd: RawFd) {
+        unreachable!("file {file} cannot become descriptor {fd} here")
+    }
 
     /// What a completion says.
     fn done(&self, completion: <Self::Entry as SubmissionEntry>::Completion) -> Done;
@@ -348,6 +354,11 @@ impl Commands for Operations {
         entry
     }
 
+    /// None of them is registered.
+    fn use_file(&mut self, file: u32, fd: RawFd) {
+        self.files[file as usize].fd = fd;
+    }
+
     #[inline(always)]
     fn done(&self, completion: abi::Cqe) -> Done {
         Done::new(completion.user_data as u32, Outcome::of(completion.result))
@@ -496,6 +507,10 @@ impl<C: Commands> IoBackend for Uring<C> {
         if let Err(error) = self.enter_group() {
             self.broken = Some(error);
         }
+    }
+
+    fn use_file(&mut self, file: u32, fd: RawFd) {
+        self.commands.use_file(file, fd);
     }
 
     #[inline(always)]

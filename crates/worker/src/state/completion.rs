@@ -149,6 +149,8 @@ impl WorkerState {
         }
         if stream.life.ending().is_some() && stream.room.in_flight() == 0 {
             self.drained(index, now);
+        } else if stream.room.is_to_be_opened() {
+            self.note_to_be_opened(index);
         } else {
             self.enqueue(index);
         }

@@ -48,7 +48,10 @@ impl WorkerState {
             .timers
             .peek()
             .map_or(u64::MAX, |Reverse((time, _, _))| *time);
-        self.next_event_ns = timer.min(self.next_cut_ns);
+        self.next_event_ns = match self.to_be_opened.is_empty() {
+            true => timer.min(self.next_cut_ns),
+            false => 0,
+        };
     }
 
     /// True when an order arrived that was not yet obeyed.
@@ -200,6 +203,9 @@ impl WorkerState {
         self.counters[index as usize].ramp_end_ns = if searching { u64::MAX } else { ramp_end_run };
         self.mark_live(index);
         self.wait.is_stale = true;
+        if self.streams[index as usize].room.is_to_be_opened() {
+            self.note_to_be_opened(index);
+        }
         self.enqueue(index);
         debug_assert!(now >= time);
     }

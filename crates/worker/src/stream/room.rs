@@ -14,6 +14,8 @@ enum Hold {
     UntilLow,
     /// A search has lowered the depth: nothing is issued until nothing is in flight.
     UntilEmpty,
+    /// Its file is to be closed and opened again once nothing is in flight.
+    UntilOpened,
 }
 
 /// The room of one stream.
@@ -104,7 +106,7 @@ impl Room {
         match self.hold {
             Hold::Nothing => self.in_flight() < self.limit,
             Hold::UntilLow => self.in_flight() < self.limit && self.in_flight() <= self.low,
-            Hold::UntilEmpty => false,
+            Hold::UntilEmpty | Hold::UntilOpened => false,
         }
     }
 
@@ -177,6 +179,25 @@ impl Room {
         lowered
     }
 
+    /// Nothing is issued until its file is open again.
+    pub fn wait_for_opening(&mut self) {
+        self.hold = Hold::UntilOpened;
+    }
+
+    /// Nothing is in flight any more, and that was waited for to open its file again.
+    #[inline]
+    #[must_use]
+    pub fn is_to_be_opened(&self) -> bool {
+        self.hold == Hold::UntilOpened && self.in_flight() == 0
+    }
+
+    /// Its file is open: there is room since then.
+    pub fn is_opened(&mut self, now_ns: u64) {
+        self.hold = Hold::Nothing;
+        self.since_ns = now_ns;
+        self.vacancies.open(now_ns, self.limit);
+    }
+
     /// Most that were in flight at one time.
     #[inline(always)]
     #[must_use]
@@ -219,6 +240,25 @@ mod tests {
         assert!(room.is_open());
         assert_eq!(room.since_ns(), 30);
         assert_eq!(fill(&mut room), 3);
+    }
+
+    #[test]
+    fn nothing_is_issued_between_a_close_and_the_open_after_it() {
+        let mut room = Room::new(0, 2, 2, 2);
+        room.open(1);
+        assert_eq!(fill(&mut room), 2);
+        room.wait_for_opening();
+        for (slot, now_ns) in [(0, 10), (1, 20)] {
+            assert!(!room.is_to_be_opened());
+            room.give_back(slot, now_ns);
+            room.note_ended(now_ns);
+            assert!(!room.is_open());
+        }
+        assert!(room.is_to_be_opened());
+        room.is_opened(35);
+        assert!(room.is_open() && !room.is_to_be_opened());
+        assert_eq!(room.since_ns(), 35);
+        assert_eq!(room.take().map(|(_, since_ns)| since_ns), Some(35));
     }
 
     #[test]

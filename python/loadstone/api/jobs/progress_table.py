@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from loadstone.analysis.requested_ops import added_up_names
 from loadstone.api.jobs.plan_lines import stage_lengths_ns, stages_of_cells
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class ProgressTable:
         self._stages_of = stages_of_cells(plan)
         self._stages = stage_lengths_ns(plan)
         self._names = stage_names(plan)
+        self._added_up = added_up_names(plan)
         self._phase = PhaseTotals(1, self._names[0] if self._names else "")
         self._stage = 0
         self._stage_began_ns = 0
@@ -182,7 +184,7 @@ class ProgressTable:
         total: ProgressRow | None = None
         for row in rows:
             row.span_ns = span_ns
-            if row.op != "sync":
+            if row.op in self._added_up:
                 total = total or ProgressRow("total", "", span_ns=span_ns)
                 _merge(total, row)
         self._rows, self._taken_ns = {}, self._now_ns
@@ -194,7 +196,7 @@ class ProgressTable:
         self._errors += sum(line["errors"] for line in event["rows"])
         # The last I/Os of a phase may be told after it has ended.
         phase_rows = [line for line in event["rows"] if self._stage in self._stages_of[line["cell"]]]
-        counted = [line for line in phase_rows if not line["ramp"] and line["op"] != "sync"]
+        counted = [line for line in phase_rows if not line["ramp"] and line["op"] in self._added_up]
         if counted:
             phase = self._phase
             phase.began_ns = before_ns if phase.began_ns is None else phase.began_ns

@@ -35,9 +35,12 @@ if TYPE_CHECKING:
 MILLISECOND_NS: Final = 1_000_000
 MAX_WORKERS: Final = 1024
 _REPEATED_BYTE: Final = 0x69
+AMBIGUOUS: Final = "-1"
+"""Iometer's word for transactions per connection where there are no connections."""
 
 VOCABULARY: Final = {
     "engine.iodepth": "# of Outstanding I/Os",
+    "engine.ios_per_connection": "Transactions per Connection",
     "limits.runtime_ns": "Run Time",
     "placement.offset": "Starting Disk Sector",
     "placement.size": "Maximum Disk Size",
@@ -213,6 +216,10 @@ class _ConfigurationLowering:
         targets = worker.targets[:count]
         waits = any(row.delay_ms for row in spec.rows)
         if waits and len(targets) > 1:
+            if any((target.settings or worker.settings).transactions_per_connection for target in targets):
+                raise make_error(
+                    RefusedError, "formats_iometer.lower.connections_in_turn", where=worker.where
+                )
             self._note(worker.where, say("formats_iometer.lower.take_turns"), "changed")
             return [self._job(manager, worker, spec, targets, depth)]
         return [self._job(manager, worker, spec, [target], depth) for target in targets]
@@ -228,6 +235,7 @@ class _ConfigurationLowering:
         settings = targets[0].settings or worker.settings
         places = [place(target, self._here) for target in targets]
         outstanding = settings.outstanding_ios if depth is None else depth
+        per_connection = settings.transactions_per_connection
         fields: dict[str, Any] = {
             "work": RowWork(rows=self._rows(spec)),
             **self._delay(spec),
@@ -251,6 +259,7 @@ class _ConfigurationLowering:
                     "target": ", ".join(target.name for target in targets),
                     "access_specification": spec.name,
                     "outstanding_ios": str(outstanding),
+                    "transactions_per_connection": str(per_connection or AMBIGUOUS),
                     "starting_sector": str(settings.start_sector),
                     "maximum_size": str(settings.max_sectors),
                 },
@@ -259,6 +268,7 @@ class _ConfigurationLowering:
                 "engine.ioengine": "io_uring",
                 "engine.direct": True,
                 "engine.iodepth": outstanding * len(targets),
+                "engine.ios_per_connection": per_connection,
             }
         )
 
@@ -266,7 +276,13 @@ class _ConfigurationLowering:
         self, worker: IometerWorker, spec: AccessSpec, targets: list[IometerTarget]
     ) -> dict[str, Where]:
         """Return where in the file each field of the job is set."""
-        of_worker = ("engine.iodepth", "placement.offset", "placement.size", "payload.buffer_pattern")
+        of_worker = (
+            "engine.iodepth",
+            "engine.ios_per_connection",
+            "placement.offset",
+            "placement.size",
+            "payload.buffer_pattern",
+        )
         return dict.fromkeys(of_worker, worker.where) | {
             "rows": spec.where,
             "placement.targets": targets[0].where,

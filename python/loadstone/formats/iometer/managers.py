@@ -45,6 +45,7 @@ KEYS: Final = (
     "target",
     "target type",
 )
+MAX_TRANSACTIONS: Final = 2**31 - 1
 DATA_PATTERNS: Final = ("repeating bytes", "pseudo random", "full random")
 
 
@@ -53,6 +54,8 @@ class Settings:
     """How a worker uses each of its targets."""
 
     outstanding_ios: int = 1
+    transactions_per_connection: int | None = None
+    """I/Os between an open of the target and its close; None: it stays open."""
     seed: int | None = None
     """None: another one in each run."""
     max_sectors: int = 0
@@ -226,10 +229,7 @@ def _setting(pair: Pair, settings: Settings, inside: str) -> Settings:
         raise pair.wrong("formats_iometer.expected.outstanding")
     if rate not in ("ENABLED", "DISABLED"):
         raise pair.wrong("formats_iometer.expected.connection_rate")
-    if rate == "ENABLED":
-        raise make_error(
-            RefusedError, "formats_iometer.managers.connection_rate", where=pair.where, inside=inside
-        )
+    ios = _transactions(pair, fields[2], inside) if rate == "ENABLED" else None
     seed = None
     if pair.key == _SETTINGS:
         if fields[3].upper() not in ("ENABLED", "DISABLED"):
@@ -238,7 +238,19 @@ def _setting(pair: Pair, settings: Settings, inside: str) -> Settings:
         if seed is None:
             raise pair.wrong("formats_iometer.expected.seed")
         seed = seed if fields[3].upper() == "ENABLED" else None
-    return replace(settings, outstanding_ios=depth, seed=seed)
+    return replace(settings, outstanding_ios=depth, transactions_per_connection=ios, seed=seed)
+
+
+def _transactions(pair: Pair, field: str, inside: str) -> int:
+    """Return how many transactions a connection has; a transaction is an I/O."""
+    ios = number(field)
+    if ios is None or ios > MAX_TRANSACTIONS:
+        raise pair.wrong("formats_iometer.expected.transactions", most=MAX_TRANSACTIONS)
+    if not ios:
+        raise make_error(
+            RefusedError, "formats_iometer.managers.no_transactions", where=pair.where, inside=inside
+        )
+    return ios
 
 
 def _disk(pair: Pair, settings: Settings) -> Settings:

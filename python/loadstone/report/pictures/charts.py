@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from loadstone.analysis.heatmap import heatmap
+from loadstone.analysis.requested_ops import added_up_names
 from loadstone.analysis.series import percentile_column, series
 
 if TYPE_CHECKING:
@@ -38,7 +39,11 @@ COLOURS: Final = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A6A00", "#000000",
 )  # fmt: skip
 MAX_LINES: Final = len(COLOURS)
-DASHES: Final = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3])
+DASHES: Final = (
+    *([1, 0], [6, 3], [2, 2], [9, 3, 2, 3]),
+    *([12, 3], [1, 4], [9, 3, 2, 3, 2, 3], [4, 8]),
+)
+"""Of operations in one chart. A copy in a tree has seven; a ninth would look like the first."""
 STROKE: Final[Spec] = {"symbolType": "stroke", "symbolSize": 400}
 """How a legend shows lines: of a point it would show the outline in dashes."""
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond")
@@ -54,6 +59,7 @@ PER_COLUMN: Final = 2
 MAX_SECONDS: Final = 600
 """More rows of the monitors than this are added up for a chart."""
 MAX_RAMPS: Final = 32
+MOVES_NOTHING: Final = ("sync", "connection")
 BANDWIDTHS: Final = ((1 << 30, "GiB/s"), (1 << 20, "MiB/s"), (1 << 10, "KiB/s"))
 TOTAL: Final = "total"
 TOTAL_COLOUR: Final = COLOURS[-1]
@@ -175,7 +181,7 @@ def latency(summary: Summary, by: By, key: int) -> Spec | None:
     if len(ops) > 1:
         # A colour for each percentile and a dash for each operation.
         encoding["color"]["scale"]["range"] = [COLOURS[shown.index(p)] for _, p in lines]
-        encoding["strokeDash"]["scale"]["range"] = [DASHES[ops.index(op)] for op, _ in lines]
+        encoding["strokeDash"]["scale"]["range"] = [DASHES[ops.index(op) % len(DASHES)] for op, _ in lines]
     return spec
 
 
@@ -424,7 +430,7 @@ def _rates(
     rows: list[Spec] = [
         {"t": _middle_s(row), "v": row[field], "line": row["line"]}
         for row in table.iter_rows(named=True)
-        if field == "iops" or row["op"] != "sync"
+        if field == "iops" or row["op"] not in MOVES_NOTHING
     ]
     if total and len({row["t"] for row in rows}) < len(rows):
         # Where nothing goes on at the same time every line is its own total.
@@ -445,8 +451,7 @@ def _rates(
 
 def _added_up(summary: Summary, field: str) -> list[Spec]:
     """Return what everything did together in each window; none where an operation has no rate."""
-    table = _windows(summary, "all", ())
-    table = table.filter(pl.col("op") != "sync")
+    table = _added_up_windows(summary)
     known = pl.col(field).is_not_null().all()
     whole = table.group_by("stage", "start_ns", maintain_order=True).agg(
         pl.col("end_ns").max(), pl.when(known).then(pl.col(field).sum()).alias(field)
@@ -471,7 +476,7 @@ def _draw_total(spec: Spec, names: list[str]) -> None:
 
 def totals_over_time(summary: Summary) -> list[Spec]:
     """Return bandwidth and IOPS of all jobs together, by operation, with the middle of each window."""
-    table = _windows(summary, "all", ()).filter(pl.col("op") != "sync")
+    table = _added_up_windows(summary)
     return [{**row, "t": _middle_s(row)} for row in table.iter_rows(named=True)]
 
 
@@ -486,6 +491,12 @@ def _by_line(summary: Summary, by: By) -> pl.DataFrame:
         for key, op in zip(table["key"], table["op"], strict=True)
     ]
     return table.with_columns(pl.Series("line", line, pl.String)).filter(pl.col("line").is_not_null())
+
+
+def _added_up_windows(summary: Summary) -> pl.DataFrame:
+    """Return the series of what may be added up, of all jobs together."""
+    counted = sorted(added_up_names(summary.measurement.plan))
+    return _windows(summary, "all", ()).filter(pl.col("op").is_in(counted))
 
 
 def _windows(summary: Summary, by: By, percentiles: tuple[float, ...]) -> pl.DataFrame:
