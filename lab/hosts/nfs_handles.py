@@ -22,7 +22,6 @@ from loadstone.hosts.identity import file_handle, identity
 
 MODULES: Final = ("nfsd", "nfsv4", "nfs")
 TOOLS: Final = ("exportfs", "rpc.nfsd", "rpc.mountd", "mount.nfs4")
-ROOT: Final = Path(__file__).resolve().parents[2]
 EXPORTS: Final = "/exp *(rw,no_root_squash,no_subtree_check,fsid=0,insecure)\n" + "".join(
     f"/exp/{name} *(rw,no_root_squash,no_subtree_check,fsid={number},insecure)\n"
     for number, name in enumerate(("one", "two"), start=1)

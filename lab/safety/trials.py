@@ -411,16 +411,10 @@ def during_a_run() -> Iterator[SafetyCase]:
                 f"{holds}, during a run",
                 (write, anew),
                 expected,
-                _in_folder(put_in),
+                _made_in_folder(put_in),
                 meanwhile.came,
                 one.needs,
             )
-
-
-def _in_folder(
-    put_in: Callable[[Path, contextlib.ExitStack], Path],
-) -> Callable[[Stage, contextlib.ExitStack], Path]:
-    return lambda stage, stack: put_in(stage.folder, stack)
 
 
 def _first(tree: Path) -> Path:

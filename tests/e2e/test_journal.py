@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone.engine import binary
-from loadstone.errors import LoadstoneError
+from tests.e2e.program import needs_engine
 from tests.support import started
 from tests.support.started import StartedProgram
 
@@ -35,10 +34,7 @@ time_based
 
 @pytest.fixture(autouse=True)
 def built() -> None:
-    try:
-        binary.find()
-    except LoadstoneError as error:
-        pytest.skip(str(error))
+    needs_engine()
 
 
 def loadstone(directory: Path, *words: str) -> subprocess.Popen[str]:

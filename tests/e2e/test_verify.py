@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone.engine import binary
-from loadstone.errors import LoadstoneError
+from tests.e2e.program import needs_engine
 from tests.support import started
 
 if TYPE_CHECKING:
@@ -21,10 +20,7 @@ BLOCKS = 512
 
 @pytest.fixture(autouse=True)
 def built() -> None:
-    try:
-        binary.find()
-    except LoadstoneError as error:
-        pytest.skip(str(error))
+    needs_engine()
 
 
 def fio(directory: Path, options: str) -> tuple[int, dict[str, Any], str]:

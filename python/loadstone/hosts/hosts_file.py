@@ -85,7 +85,6 @@ def _name(text: str) -> str:
 
 
 Text = Annotated[str, Field(min_length=1)]
-Word = Annotated[str, AfterValidator(_one_word)]
 Address = Annotated[str, AfterValidator(_without_port)]
 
 
