@@ -188,6 +188,45 @@ def test_what_stopped_goes_on_with_what_is_missing(tmp_path: Path) -> None:
 
 
 @pytest.mark.in_turn
+@pytest.mark.parametrize("back", [False, True])
+def test_no_number_rests_on_a_run_in_which_somebody_changed_what_is_for_all(
+    tmp_path: Path, back: bool
+) -> None:
+    """Nobody looked at it until the end: all later runs had another value than the experiment says."""
+    host, out = MachineOfFiles(tmp_path), tmp_path / "out"
+    constant = '\n[[settings]]\ncontrol = "sysctl"\nsubject = "vm.page-cluster"\nvalue = 5\n'
+    path = written(tmp_path, FILE + constant)
+    file = host.host / "proc/sys/vm/page-cluster"
+    before = "3\n"
+    file.write_text(before)
+
+    @contextlib.contextmanager
+    def interfering(_: Next) -> Iterator[None]:
+        yield
+        if len(list(out.glob("runs/*"))) == 3:
+            file.write_text("2\n")
+
+    outcome = host.run(prepare(path), out, around=interfering)
+    document = outcome.document
+    assert document.ended_because is not None
+    assert "vm.page-cluster: somebody else set it to '2' meanwhile" in document.ended_because
+    assert sum(run.started is not None for run in document.runs) == 4
+    rows = observations(out).rows
+    assert [row.invalid is None for row in rows] == [True, True, False]
+    assert "somebody else set it to '2'" in (rows[2].invalid or "")
+    assert outcome.exit_code == exitcodes.FAILED
+    assert file.read_text().strip() == "2"
+    file.write_text(before)
+    for journal in host.state.glob("*"):
+        journal.unlink()  # As `loadstone restore` leaves it in another process.
+    if back:
+        again = open_stopped(out, prepare(path))
+        assert host.run(prepare(path), out, stopped=again).study.study.status == "complete"
+        assert file.read_text().strip() == before.strip()
+        assert len(observations(out).rows) == 8
+
+
+@pytest.mark.in_turn
 @pytest.mark.parametrize("lost", ["removed", "damaged"])
 def test_a_run_that_nothing_can_be_read_of_is_done_again(tmp_path: Path, lost: str) -> None:
     """Its combination had one run less for good: it counted as complete."""

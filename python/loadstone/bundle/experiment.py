@@ -67,11 +67,22 @@ class MachineSetting(FrozenModel):
     after: str | None = None
     """What was read after it was set; None: there is nothing to read."""
     outcome: (
-        Literal["restored", "unchanged", "rebooted", "gone", "changed_by_others", "failed", "kept", "none"]
+        Literal[
+            "restored",
+            "unchanged",
+            "rebooted",
+            "gone",
+            "changed_by_others",
+            "not_held",
+            "failed",
+            "kept",
+            "none",
+        ]
         | None
     ) = None
     """What became of it after the run; `kept`: for the next run, which wants the same; `none`: there is
-    nothing to put back (a page cache that was dropped). None: nobody came to put it back."""
+    nothing to put back (a page cache that was dropped). `not_held`: it is for all runs, and somebody else
+    changed it during this one. None: nobody came to put it back."""
     why: str = ""
     """Why it could not be put back."""
 

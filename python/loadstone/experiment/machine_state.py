@@ -29,7 +29,7 @@ from loadstone.errors import RefusedError, RunError
 from loadstone.experiment.file import VOLUME, level_name
 from loadstone.experiment.ledger import BudgetLedger
 from loadstone.experiment.levels import WantedSetting
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -81,6 +81,8 @@ class Machine:
     """The devices of layouts as they were when somebody agreed to their loss."""
     still_changed: list[MachineSetting] = field(default_factory=list)
     """What could not be put back."""
+    lost: str | None = None
+    """What is for all runs and was changed by somebody else."""
     step: Callable[[str], None] = lambda _: None
     """Called at each step of a change; a test ends the process there."""
     _all: Changes | None = None
@@ -125,12 +127,14 @@ class Machine:
             if prepare is not None:
                 prepare()
                 settings.append(_done("allocation", "", wanted.allocation or ""))
+            self._refuse_changed_for_all()
             with contextlib.ExitStack() as drops:
                 for drop in wanted.drops:
                     drops.enter_context(_dropping(drop))
                     settings.append(_dropped(drop))
                 record(settings)
                 yield
+                settings += self._changed_for_all()
         finally:
             record(self._put_back(changes, settings))
 
@@ -207,6 +211,28 @@ class Machine:
                         value=repr(one.value),
                         found=repr(now),
                     )
+
+    def _changed_for_all(self) -> list[MachineSetting]:
+        """Return what is for all runs and has another value now: somebody else has set it."""
+        changed = []
+        for one in self.for_all:
+            kind = self.controls.named(one.control)
+            if one.outcome is not None or not kind.readable or kind.moves:
+                continue
+            now = kind.read(one.subject)
+            if now is None or not kind.agrees(one.asked, now):
+                why = say("experiment.setting.changed_by_others", found=repr(now))
+                changed.append(one.model_copy(update={"after": now, "outcome": "not_held", "why": why}))
+        return changed
+
+    def _refuse_changed_for_all(self) -> None:
+        """Refuse to begin a run with what is for all runs at another value; no further one is begun then."""
+        for one in self._changed_for_all():
+            self.lost = f"{one.control} of {one.subject}: {one.why}"
+            setting = str(Setting(one.control, one.subject))
+            raise make_error(
+                RunError, "experiment.setting.changed", setting=setting, value=repr(one.asked), reason=one.why
+            )
 
     def _count_fill(self, wanted: WantedSetting) -> None:
         """Count what a fill level takes, before it is taken."""

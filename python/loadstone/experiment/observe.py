@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.analysis.study.run_figures import RunFigures
-    from loadstone.bundle.experiment import ExperimentDocument
+    from loadstone.bundle.experiment import ExperimentDocument, ExperimentRun
 
 
 def observations(path: Path, *, unverified: bool = False) -> Observations:
@@ -67,7 +67,7 @@ def table(
                 levels=run.levels,
                 pattern=run.pattern,
                 metrics={name: values[name] for name in metric_names if name in values},
-                invalid=_invalid(one, document.studied),
+                invalid=_not_held(run) or _invalid(one, document.studied),
             )
         )
     varied = [one for one in document.factors if len(one.levels) > 1]
@@ -84,6 +84,12 @@ def table(
         patterns=tuple(one.name for one in document.patterns),
         rarely=tuple(name for name in document.rarely if any(name == one.name for one in varied)),
     )
+
+
+def _not_held(run: ExperimentRun) -> str | None:
+    """Return which setting somebody else changed while a run lasted; None: none."""
+    changed = [one for one in run.settings if one.outcome in ("changed_by_others", "not_held")]
+    return None if not changed else f"{changed[0].control} of {changed[0].subject}: {changed[0].why}"
 
 
 def _invalid(figures: RunFigures, studied: Sequence[str]) -> str | None:

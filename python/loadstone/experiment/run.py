@@ -573,6 +573,8 @@ class _Session:
     def _obstacle(self) -> str | None:
         if self._cannot_begin is not None:
             return f"what is for all runs could not be set ({self._cannot_begin})"
+        if self.machine.lost is not None:
+            return f"what is for all runs was changed ({self.machine.lost})"
         if not self.machine.still_changed:
             return None
         names = ", ".join(f"{one.control} of {one.subject}" for one in self.machine.still_changed)

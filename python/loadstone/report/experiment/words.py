@@ -39,6 +39,7 @@ TAKEN: Final = {
 OUTCOMES: Final = {
     "restored": "put back", "unchanged": "was so already", "rebooted": "gone with a restart of the machine",
     "gone": "its device is gone", "changed_by_others": "changed by somebody else: left as it is",
+    "not_held": "changed by somebody else during a run",
     "failed": "NOT PUT BACK", "not put back": "NOT PUT BACK", "kept": "kept for the next run",
     "none": "nothing to put back",
 }  # fmt: skip
