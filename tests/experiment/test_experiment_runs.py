@@ -209,11 +209,11 @@ def test_no_number_rests_on_a_run_in_which_somebody_changed_what_is_for_all(
     outcome = host.run(prepare(path), out, around=interfering)
     document = outcome.document
     assert document.ended_because is not None
-    assert "vm.page-cluster: somebody else set it to '2' meanwhile" in document.ended_because
+    assert "vm.page-cluster: something else set it to '2' meanwhile" in document.ended_because
     assert sum(run.started is not None for run in document.runs) == 4
     rows = observations(out).rows
     assert [row.invalid is None for row in rows] == [True, True, False]
-    assert "somebody else set it to '2'" in (rows[2].invalid or "")
+    assert "something else set it to '2'" in (rows[2].invalid or "")
     assert outcome.exit_code == exitcodes.FAILED
     assert file.read_text().strip() == "2"
     file.write_text(before)
