@@ -92,8 +92,8 @@ def keys_of(node: ast.expr) -> list[str]:
 
 
 @functools.cache
-def code() -> list[tuple[str, ast.expr]]:
-    """The texts of the package's code and the calls that speak, with their file.
+def code() -> list[tuple[str, ast.expr | ast.Return]]:
+    """The texts of the package's code, the calls that speak and what functions return, with their file.
 
     The 700,000 other nodes go with their file: Python's garbage collector takes long to look through them.
     """
@@ -104,11 +104,12 @@ def code() -> list[tuple[str, ast.expr]]:
         if isinstance(node, ast.JoinedStr)
         or (isinstance(node, ast.Constant) and isinstance(node.value, str))
         or (isinstance(node, ast.Call) and (called(node) in SPEAKERS or any(said_by(node))))
+        or isinstance(node, ast.Return | ast.Yield)
     ]
 
 
-VALUES: Final[dict[ast.Call, dict[str, list[ast.expr]]]] = {}
-"""For each call what the local variables of its function may be."""
+VALUES: Final[dict[ast.AST, dict[str, list[ast.expr]]]] = {}
+"""For each call and each end of a function what its local variables may be."""
 
 
 def walked(tree: ast.Module) -> Iterator[ast.AST]:
@@ -124,7 +125,7 @@ def walked(tree: ast.Module) -> Iterator[ast.AST]:
                     if isinstance(target, ast.Name) and any(texts_in(node.value)):
                         assigned.setdefault(target.id, []).append(node.value)
         for node in nodes if assigned else ():
-            if isinstance(node, ast.Call) and any(said_by(node)):
+            if isinstance(node, ast.Return | ast.Yield) or any(said_by(node)):
                 VALUES[node] = assigned
     yield from ast.walk(tree)
 
@@ -214,7 +215,7 @@ def texts_in(
         case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
             yield from texts_in(one, variables)
             yield from texts_in(other, variables)
-        case ast.BoolOp(values=every):
+        case ast.BoolOp(values=every) | ast.Tuple(elts=every) | ast.List(elts=every):
             for one in every:
                 yield from texts_in(one, variables)
 
@@ -239,6 +240,44 @@ def inline() -> list[tuple[str, str]]:
         if re.search(r"[a-zA-Z]{2}", plain(text, "")) and " " in plain(text, "X")
     ]
     return [*dict.fromkeys(texts)]
+
+
+RETURNED_BESIDE: Final = {
+    **dict.fromkeys(("analysis/", "audit/", "path/ceilings.py"), "a digest names their code"),
+    **dict.fromkeys(("cli/fio/", "report/fio/", "report/vdbench/"), "texts of the programs they stand for"),
+    **dict.fromkeys(
+        ("exit_cause.py", "uncaught.py", "slow_answer.py", "cli/process/supervisor.py"),
+        "said where a part of the program cannot be loaded, or there is no memory",
+    ),
+    "comparison/settings.py": "names of settings, which are keys of documents",
+    "hosts/identity.py": "what two hosts compare, and no person reads",
+    "watch/shell.py": "programs of a shell",
+    **dict.fromkeys(("control/", "experiment/", "report/experiment/"), "89 texts that are not moved yet"),
+}
+"""Files and rooms whose functions return texts of their own, and why."""
+LEAST_WORDS: Final = 3
+"""So many words are a text; two are a name."""
+
+
+@functools.cache
+def returned() -> list[tuple[str, str]]:
+    """Every text that a function returns or yields itself, with its place and X for each value.
+
+    Commands are no texts, nor what an object is called in Python.
+    """
+    texts = [
+        (f"{name}:{text.lineno}", plain(text, "X"))
+        for name, node in code()
+        if isinstance(node, ast.Return | ast.Yield) and node.value is not None
+        for text in texts_in(node.value, VALUES.get(node))
+    ]
+    return [
+        (at, text)
+        for at, text in dict.fromkeys(texts)
+        if len(re.findall(r"(?<![\w/.-])[a-z]{2,}(?![\w/.-])", text)) >= LEAST_WORDS
+        and not text.startswith("<")
+        and "\n" not in text
+    ]
 
 
 def fields(template: str) -> set[str]:
@@ -409,6 +448,25 @@ def test_texts_are_in_the_catalogue_or_their_file_has_a_reason() -> None:
     beside = [(at, text) for at, text in inline() if at.partition(":")[0] not in BESIDE_THE_CODE]
     assert beside == []
     assert BESIDE_THE_CODE.keys() == {at.partition(":")[0] for at, _ in inline()}
+
+
+def test_texts_that_a_function_returns_are_in_the_catalogue_or_its_file_has_a_reason() -> None:
+    beside = [(at, text) for at, text in returned() if not at.startswith(tuple(RETURNED_BESIDE))]
+    assert beside == []
+    places = [at for at, _ in returned()]
+    assert [one for one in RETURNED_BESIDE if not any(at.startswith(one) for at in places)] == []
+
+
+def test_a_text_is_found_wherever_a_function_may_return_it_from() -> None:
+    source = (
+        'def why():\n if x: return f"it has {x} devices", "remove some of them"\n text = "no device is there"'
+    )
+    source += '\n yield text if y else z or "all of them are in use"\n return "no"'
+    ends = [one for one in walked(ast.parse(source)) if isinstance(one, ast.Return | ast.Yield)]
+    texts = {plain(text, "X") for one in ends if one.value for text in texts_in(one.value, VALUES.get(one))}
+    assert texts == {
+        "it has X devices", "remove some of them", "no device is there", "all of them are in use", "no"
+    }  # fmt: skip
 
 
 def texts_of(source: str) -> list[str]:

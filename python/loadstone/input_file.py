@@ -127,5 +127,5 @@ def _is_read(mode: int) -> bool:
 
 def _hint(path: Path, mode: int) -> str:
     if stat.S_ISBLK(mode):
-        return f"`loadstone probe {path}` measures it; a job file names it in filename="
-    return "name a file or a pipe"
+        return say("program.input.probe_target", path=path)
+    return say("program.input.name_file")

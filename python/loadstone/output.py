@@ -385,7 +385,7 @@ def _no_place(directory: Path) -> str | None:
     within = (directory, *directory.parents)
     # Of memory: a mistyped device would become a file there.
     in_dev = Path("/dev") in within and Path("/dev/shm") not in within  # noqa: S108 - only compared
-    return "it is in /dev, among the devices" if in_dev else None
+    return say("output.place.device") if in_dev else None
 
 
 def _descriptor(path: Path) -> int | None:

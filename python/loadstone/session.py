@@ -302,7 +302,7 @@ def _note(limit: host_limits.HostLimit) -> dict[str, Any]:
 def _looking(plan: Plan) -> str:
     paths = list(dict.fromkeys(target.path for target in plan.targets))
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-    return f"looking at {paths[0]}{more}" if paths else "looking at the host"
+    return f"looking at {paths[0]}{more}" if paths else say("engine.run.looking_at_host")
 
 
 def _ended(

@@ -129,7 +129,7 @@ def test_an_engine_that_is_stopped_is_told_to_be_stopped(tmp_path: Path) -> None
     done = finish(running)
     assert done.code == 1, done.err
     assert "stopped answering and was killed" in done.err
-    assert "somebody sent it SIGSTOP" in done.err
+    assert "it is stopped, by SIGSTOP or a debugger" in done.err
 
 
 def test_the_drop_in_fails_as_well(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_a_stream_that_ran_its_time(seconds: float) -> None:
 
 def test_a_stream_that_says_its_time_was_over_too_soon() -> None:
     assert missing(plan({}), end(0, "runtime", 1.0)) == [
-        "stream 0 (job.0) ran 1.00 s of 9.00 s, and says that its time was over"
+        "stream 0 (job.0) ran 1.00\u00a0s of 9.00\u00a0s, and says that its time was over"
     ]
 
 

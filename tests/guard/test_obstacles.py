@@ -94,7 +94,7 @@ def test_an_immutable_directory_takes_no_new_file(tmp_path: Path) -> None:
     place = tmp_path / "d"
     place.mkdir()
     with flagged(place, "i"):
-        assert f"it cannot be made in {place}: it is immutable" in str(refusal(place / "new", create=True))
+        assert f"it cannot be created in {place}: it is immutable" in str(refusal(place / "new", create=True))
 
 
 @root
@@ -148,7 +148,7 @@ def test_somebody_elses_file(file: Path, tmp_path: Path) -> None:
     finally:
         os.seteuid(0)
     assert "you may not write there (-rw-r--r--, owner 0)" in str(error)
-    assert "it cannot be made" in str(made)
+    assert "it cannot be created" in str(made)
 
 
 def test_a_sealed_file() -> None:

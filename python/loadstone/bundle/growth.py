@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from loadstone.bundle import layout, members, seal
 from loadstone.errors import BundleError
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +118,7 @@ def _of_file(directory: Path, name: str, noted: seal.Sealed) -> Iterator[str]:
         with members.open_member(directory, name) as file:
             size = os.fstat(file.fileno()).st_size
             if size < noted.size_bytes:
-                yield f"{name} lost its end: it has {size} bytes of {noted.size_bytes}"
+                yield say("bundle.seal.lost_end", name=name, size=size, noted=noted.size_bytes)
                 return
             hasher, left = blake3(), noted.size_bytes
             while left and (piece := file.read(min(left, _PIECE_BYTES))):
@@ -129,7 +130,7 @@ def _of_file(directory: Path, name: str, noted: seal.Sealed) -> Iterator[str]:
     except OSError as error:
         if members.is_shortage(error):
             raise
-        yield f"{name} cannot be read: {error.strerror}"
+        yield say("bundle.seal.unreadable", name=name, reason=error.strerror)
         return
     if left or hasher.hexdigest() != noted.blake3:
         yield f"{name} was altered"

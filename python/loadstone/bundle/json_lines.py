@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic_core import from_json
 
 from loadstone.bundle import members
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -55,7 +56,7 @@ def read_lines(
 def _line_numbers(wrong: Sequence[int]) -> str:
     if len(wrong) == 1:
         return f"line {wrong[0]}"
-    return f"{len(wrong)} lines, the first line {wrong[0]},"
+    return say("bundle.host.wrong_lines", lines=len(wrong), first=wrong[0])
 
 
 def _whole(path: Path) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadstone.bundle.schemas import TEN_YEARS_NS
+from loadstone.messages import say
 from loadstone.plan.derived import cells_of
 from loadstone.plan.model import FileOperationCopy, FileOperationMove
 
@@ -24,11 +25,11 @@ def contradiction(plan: Plan) -> str | None:
     """Return the first reference to something the Plan does not have, in words; None when there is none."""
     for reference, index, count in _references(plan):
         if index >= count:
-            return f"{reference} {index} does not exist: there are {count}"
+            return say("bundle.plan.missing", reference=reference, index=index, count=count)
     if not plan.streams or not plan.cells:
-        return "it has no streams or no cells"
+        return say("bundle.plan.empty")
     if not 0 < plan.interval_ns <= TEN_YEARS_NS:
-        return f"interval_ns is {plan.interval_ns}"
+        return say("bundle.plan.interval", interval=plan.interval_ns)
     return next(_out_of_bounds(plan), None)
 
 
@@ -67,4 +68,4 @@ def _of_tree(plan: Plan, stream: Stream, where: str) -> Iterator[tuple[str, int,
 def _out_of_bounds(plan: Plan) -> Iterator[str]:
     for number, stream in enumerate(plan.streams):
         if not cells_of(stream):
-            yield f"streams.{number}: it has no target"
+            yield say("bundle.plan.no_target", number=number)

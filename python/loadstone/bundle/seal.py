@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from loadstone.bundle import layout, members
 from loadstone.errors import BundleError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -140,7 +140,7 @@ def own_difference(document: Mapping[str, Any], name: str, *, required: bool) ->
     """Return how a document differs from what it was hashed as; an old one need not have a hash."""
     own_digest = document.get(DIGEST)
     if own_digest is None:
-        return [f"{name} lost its own hash"] if required else []
+        return [say("bundle.seal.own_hash", name=name)] if required else []
     return [] if own_digest == digest(document) else [f"{name} was altered"]
 
 
@@ -151,7 +151,7 @@ def _of_file(directory: Path, name: str, said: Sealed) -> Iterator[str]:
     try:
         status = (directory / name).lstat()
         if stat.S_ISREG(status.st_mode) and status.st_size != said.size_bytes:
-            yield f"{name} was altered: it has {status.st_size} bytes, not {said.size_bytes}"
+            yield say("bundle.seal.other_size", name=name, size=status.st_size, sealed=said.size_bytes)
         elif hash_of(directory, name)[1] != said.blake3:
             yield f"{name} was altered"
     except BundleError as error:
@@ -159,7 +159,7 @@ def _of_file(directory: Path, name: str, said: Sealed) -> Iterator[str]:
     except OSError as error:
         if members.is_shortage(error):
             raise
-        yield f"{name} cannot be read: {error.strerror}"
+        yield say("bundle.seal.unreadable", name=name, reason=error.strerror)
 
 
 def _added(directory: Path, listed: Mapping[str, Any]) -> Iterator[str]:

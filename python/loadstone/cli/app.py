@@ -118,5 +118,5 @@ def _hint(words: Sequence[str]) -> str:
 
     verb, *arguments = words
     if verb == "export" and arguments and arguments[0] in get_args(Kind):
-        return f"the directory comes before the format: loadstone export BUNDLE {arguments[0]}"
-    return f"see `loadstone {verb} --help`" if verb in VERBS else "see `loadstone --help`"
+        return say("cli.option.directory_first", format=arguments[0])
+    return say("cli.option.see_verb", verb=verb) if verb in VERBS else say("cli.option.see_help")

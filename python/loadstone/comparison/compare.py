@@ -329,7 +329,7 @@ def _patterns_of_other_loads(
 
 
 def _is_another_load(patterns: Sequence[str], differs: str) -> str:
-    predicate = "is another load" if len(patterns) == 1 else "are other loads"
+    predicate = say("comparison.sides.another_load" if len(patterns) == 1 else "comparison.sides.other_loads")
     return f"{predicate}: {differs}" if differs else predicate
 
 
@@ -439,7 +439,7 @@ def _unlike_repeats(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) 
                 parts = [f"{key} ({values})" for key, values in differing.items()]
                 patterns.setdefault((one.name, _some(parts)), []).append(row.pattern)
     for (name, differs), alike in patterns.items():
-        yield f"{name}: runs of {_some(alike)} are not alike: {differs}"
+        yield say("comparison.sides.unlike_repeats", name=name, patterns=_some(alike), differences=differs)
 
 
 def _loads_of_one_name(one: Side) -> Iterable[str]:
@@ -464,7 +464,7 @@ def _not_counted(passed: PassedOver) -> str:
 
 def _not_complete(one: Side) -> str | None:
     broken = {run.summary.status for run in one.runs} - {"complete"}
-    return f"is not complete: {', '.join(sorted(broken))}" if broken else None
+    return say("comparison.sides.incomplete", status=", ".join(sorted(broken))) if broken else None
 
 
 def _tells_no_error(cell: Repeats) -> bool:

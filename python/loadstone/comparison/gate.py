@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from loadstone.analysis.statistics.distributions import t_quantile, t_upper
 from loadstone.analysis.statistics.significance import ratio_error
 from loadstone.comparison.matrix import FIRST_SHARE, fair
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,10 +115,14 @@ def gate(
 
 
 def _weak(one: Power, detect: float) -> str:
-    least = "" if one.smallest is None else f"; the smallest it would find is {_percent(one.smallest)}"
-    return (
-        f"{one.pattern}: a regression of {_percent(detect)} in {one.metric} would be found in "
-        f"{whole_cases(one.power)} of 100 cases (at least {ENOUGH * 100:.0f}){least}"
+    return say(
+        "comparison.gate.weak" if one.smallest is None else "comparison.gate.weak_with_smallest",
+        pattern=one.pattern,
+        regression=_percent(detect),
+        metric=one.metric,
+        cases=whole_cases(one.power),
+        least=round(ENOUGH * 100),
+        **({} if one.smallest is None else {"smallest": _percent(one.smallest)}),
     )
 
 
@@ -127,7 +132,7 @@ def whole_cases(power: float) -> int:
 
 
 def _percent(share: float) -> str:
-    return "a factor of 10 or more" if math.isinf(share) else f"{share * 100:.3g} %"
+    return say("comparison.gate.factor") if math.isinf(share) else f"{share * 100:.3g} %"
 
 
 def _power(one: Effect, detect: float, alpha: float, tolerance: float) -> tuple[float, float | None]:

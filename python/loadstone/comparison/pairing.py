@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from loadstone import units
 from loadstone.analysis.study.curve import PURPOSE, RATE
 from loadstone.comparison.settings import LOAD_WORDS, load
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -237,7 +238,7 @@ def another_load(one: ComparedPhase, other: ComparedPhase) -> str | None:
 def _in_words(rates: tuple[float, float]) -> str:
     ops, moved = rates
     parts = ([f"{ops:.6g} I/O per s"] if ops else []) + ([f"{moved:.6g} B/s"] if moved else [])
-    return " and ".join(parts) or "no limit to the rate"
+    return " and ".join(parts) or say("comparison.pattern.no_rate")
 
 
 def _unique(

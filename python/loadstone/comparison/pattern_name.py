@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
+
 if TYPE_CHECKING:
     from loadstone.audit.case import Case, JobRequest, OpMeasurement
 
@@ -24,7 +26,7 @@ def pattern(case: Case) -> str:
     if not known:
         return case.name
     if len(known) > MAX_NAMED:
-        return f"{len(known)} patterns at once"
+        return say("comparison.pattern.at_once", patterns=len(known))
     return " + ".join(known)
 
 

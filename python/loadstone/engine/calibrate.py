@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone import temporary
 from loadstone.engine.process import EngineProcess
 from loadstone.errors import LoadstoneError
+from loadstone.messages import say
 from loadstone.plan import model
 from loadstone.plan.backends import on_virtual_clock
 from loadstone.plan.derived import cells_of
@@ -56,17 +57,17 @@ def calibrate(plan: Plan) -> dict[str, Any]:
 def _not_worth_it(plan: Plan) -> str | None:
     stages = {worker.stage for worker in plan.workers}
     if on_virtual_clock(plan):
-        return "the device is simulated and its time is not this host's"
+        return say("engine.calibration.simulated")
     if plan.trees:
-        return "operations on files cannot be done without a file system"
+        return say("engine.calibration.trees")
     if len(stages) > MAX_STAGES:
-        return f"{len(stages)} stages are too many for a short calibration"
+        return say("engine.calibration.stages", stages=len(stages), most=MAX_STAGES)
     lengths = [
         max(_length_ns(stream) for stream in plan.streams if plan.workers[stream.worker].stage == stage)
         for stage in stages
     ]
     if sum(lengths) < SHORT_NS:
-        return "the run is short"
+        return say("engine.calibration.short", length_ns=sum(lengths), least_ns=SHORT_NS)
     return None
 
 

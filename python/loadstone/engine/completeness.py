@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone.messages import say
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -42,23 +44,26 @@ class PlannedStreams:
             line for number, stream in enumerate(self.plan.streams) if (line := self._short(number, stream))
         ]
         if len(lines) > MAX_NAMED:
-            lines = [*lines[:MAX_NAMED], f"and {len(lines) - MAX_NAMED} more; see events.jsonl"]
+            lines = [*lines[:MAX_NAMED], say("engine.run.more_lines", more=len(lines) - MAX_NAMED)]
         return lines
 
     def _short(self, number: int, stream: Stream) -> str | None:
         end = self.ended.get(number)
         if end is None:
-            return f"stream {number} ({stream.name}) never said that it ended: its worker is gone"
+            return say("engine.stream.no_end", number=number, name=stream.name)
         reason = end.get("reason")
         if reason == "stopped" and not self._may_stop(number, stream):
-            return f"stream {number} ({stream.name}) was stopped without a request from loadstone"
+            return say("engine.stream.stopped", number=number, name=stream.name)
         if reason == "runtime" and stream.limits.runtime_ns:
             planned_ns = stream.limits.ramp_ns + stream.limits.runtime_ns
             ran_ns = int(end.get("ended_ns") or 0) - int(end.get("started_ns") or 0)
             if ran_ns < planned_ns * (1 - SLACK) - SLACK_NS:
-                return (
-                    f"stream {number} ({stream.name}) ran {ran_ns / 1e9:.2f} s "
-                    f"of {planned_ns / 1e9:.2f} s, and says that its time was over"
+                return say(
+                    "engine.stream.short",
+                    number=number,
+                    name=stream.name,
+                    ran_ns=ran_ns,
+                    planned_ns=planned_ns,
                 )
         return None
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone import exit_cause, exitcodes
 from loadstone.errors import EngineError, InputError, LoadstoneError, RunError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,15 +99,11 @@ class EventSummary:
         """Say who ended the run before its time, where it was not us; None when nobody did."""
         if self.signal is not None:
             who = exit_cause.of_signal(self.signal)
-            return f"the engine {who} after {self.ended_ns / 1e9:.1f} s; what it had measured is kept"
+            return say("engine.run.ended_early", cause=who, length_s=self.ended_ns / 1e9)
         if self.stopped:
             return None
         if self.ended == "stopped":
-            return (
-                f"the engine stopped after {self.ended_ns / 1e9:.1f} s without a request from loadstone: "
-                "its standard input was closed, or somebody else wrote `stop` there; "
-                "what it had measured is kept"
-            )
+            return say("engine.run.stopped", length_s=self.ended_ns / 1e9)
         missing = self.streams.missing() if self.streams is not None and self.ended == "done" else []
         return "\n  ".join(["the engine did not run all that was planned", *missing]) if missing else None
 
@@ -117,7 +113,7 @@ class EventSummary:
         # One file opened in several ways is several targets.
         lines = list(dict.fromkeys(self._problems.values()))
         if len(lines) > MAX_PROBLEMS:
-            lines = [*lines[:MAX_PROBLEMS], f"and {len(lines) - MAX_PROBLEMS} more; see events.jsonl"]
+            lines = [*lines[:MAX_PROBLEMS], say("engine.run.more_lines", more=len(lines) - MAX_PROBLEMS)]
         return lines
 
     def _error(self, code: int | None, killed: str | None, how: str | None) -> LoadstoneError | None:
@@ -141,13 +137,14 @@ class EventSummary:
         elif how is None:
             how = exit_cause.of_exit(code, oom=None, cpu_s=0.0, cpu_limit_s=None)
         heard = "".join(f"\n  it said: {line}" for line in self.talk)
-        return f"the engine {how} before the run was over; what it had measured is kept{heard}"
+        return say("engine.run.died", cause=how, heard=heard)
 
     def _failures(self) -> str:
         if self.damaged_blocks:
-            blocks = "1 block does" if self.damaged_blocks == 1 else f"{self.damaged_blocks} blocks do"
-            return f"{blocks} not hold what was written"
-        return f"{self.failed_ios} I/Os failed" if self.failed_ios else "the run differed from its Plan"
+            return say("engine.run.damaged", blocks=self.damaged_blocks)
+        if self.failed_ios:
+            return say("engine.run.failed_ios", failed=self.failed_ios)
+        return say("engine.run.differed")
 
     def _listing(self, headline: str) -> str:
         return "\n  ".join([headline, *self.problems])
@@ -192,4 +189,6 @@ class EventSummary:
         target, op = event.get("target"), event.get("op")
         known = isinstance(target, int) and target < len(self.targets)
         name = self.targets[target] if known else f"target {target}"  # type: ignore[index] # `known` is the check
-        return f"{name}: {op} of {event.get('bytes')} bytes at offset {event.get('offset')}"
+        return say(
+            "engine.run.place", target=name, op=op, size=event.get("bytes"), offset=event.get("offset")
+        )

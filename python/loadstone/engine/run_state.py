@@ -208,7 +208,7 @@ def how_it_ended(
 
 def _waits(state: str | None) -> str:
     if state == "D":
-        return " (it waits in the kernel for I/O that does not come back)"
+        return say("engine.run.waits")
     if state in ("T", "t"):
-        return " (it is stopped: somebody sent it SIGSTOP, or a debugger holds it; SIGCONT lets it go on)"
+        return say("engine.run.is_stopped")
     return ""

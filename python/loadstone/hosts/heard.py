@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from loadstone.bundle import schemas
 from loadstone.hosts.assignment import SeenTarget
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -152,7 +153,7 @@ def flaw(message: Mapping[str, Any]) -> str | None:
     except ValidationError as error:
         return in_short(error)
     if message["type"] == "event" and not schemas.is_event(message["event"], None):
-        return "event: it is none of the engine's"
+        return say("hosts.agent.foreign_event")
     return None
 
 

@@ -128,7 +128,7 @@ def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Itera
         if wheels is not None:
             for one in sorted(wheels.glob("*.whl")):
                 _run_on_host(host, f"cat > {incoming}/{shlex.quote(one.name)}", one.read_bytes())
-            yield f"copied the packages of {wheels}"
+            yield say("hosts.install.packages", folder=wheels)
             index = f"--no-index --find-links {incoming}"
         requirement = f"loadstone{extra} @ file://$HOME/{PLACE}/incoming-{mark}/{name}"
         _run_on_host(
@@ -149,8 +149,8 @@ def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Itera
         with contextlib.suppress(RunError):
             _run_on_host(host, f"rm -rf {incoming} {new}", timeout_s=LOOK_S)
         raise
-    yield f"installed {version} in ~/{PLACE}/venv"
-    yield f'set program = ["{PLACE}/venv/bin/loadstone"] for it in the hosts file'
+    yield say("hosts.install.installed", version=version, place=PLACE)
+    yield say("hosts.install.program", place=PLACE)
 
 
 def _looked_at(host: HostEntry, needs: tuple[int, int]) -> dict[str, str]:

@@ -12,6 +12,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.path.block import SYS, BlockDevice
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def compression(path: str, options: str) -> str | None:
         if name in {"compress", "compress-force"} and value not in {"no", "none"}:
             return value or "zlib"
     if flags is not None and flags & COMPRESSED_FLAG:
-        return "set on the file"
+        return say("path.compression.on_file")
     return None
 
 

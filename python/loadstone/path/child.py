@@ -226,8 +226,8 @@ class _Child:
         with contextlib.suppress(OSError):
             _, status = os.waitpid(self._pid, 0)
             if os.WIFSIGNALED(status):
-                return f"was killed by {signal.Signals(os.WTERMSIG(status)).name}"
-        return "ended without an answer"
+                return say("path.child.killed", signal=signal.Signals(os.WTERMSIG(status)).name)
+        return say("path.child.silent")
 
 
 def _reply(number: int, words: tuple[Any, ...]) -> tuple[bool, Any]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,11 +133,11 @@ def forbidden(anchor: str) -> str | None:
     """Say why no tree may be in a place, None when one may."""
     real = os.path.realpath(anchor)
     if real == "/":
-        return "it is the root directory"
+        return say("plan.target.root_directory")
     if real == _MEMORY or real.startswith(_MEMORY + "/"):
         return None
     inside = next((place for place in _SYSTEM if real == place or real.startswith(place + "/")), None)
-    return None if inside is None else f"it is in {inside}, which belongs to the system"
+    return None if inside is None else say("plan.target.system_directory", directory=inside)
 
 
 def _first_files(directory: Path) -> Iterator[int]:

@@ -265,7 +265,7 @@ def _tried(base: Base, offer: Offer, ran: Ran, seconds: float) -> Tried:
 
 def _result(readings: Sequence[ProbeReading], *, unlike_run: bool) -> str:
     if not readings:
-        return "it measured too little to tell anything"
+        return say("probe.not_offered.too_little")
     sentences = ". ".join(text(one) for one in readings)
     if unlike_run and any(one.name in AGAINST_RUN for one in readings):
         return f"{sentences}. {say('verdict.probe.unlike')}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.analysis.study import repeats
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,15 +73,19 @@ class RepeatController:
 
     def _why_no_more(self, done: Sequence[Done]) -> str | None:
         if self._most is not None and len(done) >= self._most:
-            return f"{self._most} repeats were asked for"
+            return say("study.repeat.most", repeats=self._most)
         if self._until is None:
             return None
         runs = [one.run for one in done]
         if len(runs) >= MIN_RUNS and repeats.narrow(runs, self._until.share):
-            return f"the mean is known to within {self._until.share * 100:g} %"
+            return say("study.repeat.precise", limit_percent=self._until.share * 100)
         used_s = self._now() - (self._began_s or 0.0)
         if used_s + used_s / len(done) > self._until.budget_s:
-            return "no time is left for another run; the error of the mean is still above the limit"
+            return say(
+                "study.repeat.no_time",
+                budget_s=self._until.budget_s,
+                limit_percent=self._until.share * 100,
+            )
         return None
 
     def _repeat(self, number: int) -> Next:

@@ -10,6 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone.analysis.statistics.steady import ROUNDS, steady
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,12 +77,15 @@ class RoundsController:
         compared = values[:: -self._every][:ROUNDS][::-1]
         window = steady(compared) if len(values) == number else None
         if window is not None and window.steady:
-            return (
-                f"steady after {number} rounds: over the last {ROUNDS} compared the range is "
-                f"{100 * window.range_share:.1f} % and the slope {100 * window.slope_share:.1f} % of the mean"
+            return say(
+                "study.rounds.steady",
+                rounds=number,
+                compared=ROUNDS,
+                range_share=window.range_share,
+                slope_share=window.slope_share,
             )
         if number >= self._most:
-            return f"not steady after {number} rounds, the most there are: no result in SNIA's sense"
+            return say("study.rounds.not_steady", rounds=number)
         return None
 
     def _series(self, done: Sequence[Done]) -> list[float]:

@@ -16,6 +16,7 @@ from loadstone.api.jobs.run_list import RunList
 from loadstone.api.jobs.times_and_rates import seconds
 from loadstone.formats import iometer
 from loadstone.formats.recognise import Language
+from loadstone.messages import say
 from loadstone.messages.suggest import nearest
 from loadstone.study.controller import Next
 from loadstone.study.list_controller import ListController
@@ -119,7 +120,13 @@ def _line(number: int, count: int, run: TestRun) -> str:
     targets = len({target.path for job in jobs for target in job.placement.targets})
     outstanding = sum(job.engine.iodepth or 0 for job in jobs)
     lasts = units.whole_seconds((jobs[0].limits.runtime_ns or 0) / _SECOND_NS)
-    return (
-        f"run {number} of {count}: {run.name}: {workers} {'worker' if workers == 1 else 'workers'} on "
-        f"{targets} {'target' if targets == 1 else 'targets'}, {outstanding} outstanding in all, {lasts}"
+    return say(
+        "api.job.iometer_run",
+        number=number,
+        count=count,
+        name=run.name,
+        workers=workers,
+        targets=targets,
+        outstanding=outstanding,
+        length=lasts,
     )

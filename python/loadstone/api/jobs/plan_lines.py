@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.comparison.pattern_name import size
+from loadstone.messages import say
 from loadstone.plan.derived import cells_of, targets_of
 from loadstone.plan.model import SizesFixed, SizesRange
 
@@ -26,7 +27,7 @@ def lines(plan: Plan) -> Iterator[str]:
         how = "direct I/O" if target.direct else "through the page cache"
         yield f"target {target.path}: {units.size(target.size_bytes)}, {how}"
     if len(plan.targets) > 4 * MAX_TARGETS:
-        yield f"and {len(plan.targets) - 4 * MAX_TARGETS} more targets"
+        yield say("api.plan.more_targets", more=len(plan.targets) - 4 * MAX_TARGETS)
     lengths = stage_lengths_ns(plan)
     for stage, length_ns in enumerate(lengths):
         phase_streams = [one for one in plan.streams if plan.workers[one.worker].stage == stage]
@@ -89,7 +90,7 @@ def _sizes(one: OpPattern) -> str:
 
 
 def _length(length_ns: int | None) -> str:
-    return "until its bytes are done" if length_ns is None else f"for {units.seconds(length_ns / 1e9)}"
+    return say("api.plan.until_bytes") if length_ns is None else f"for {units.seconds(length_ns / 1e9)}"
 
 
 def stages_of_cells(plan: Plan) -> list[set[int]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.api.jobs.read_workload import changed
 from loadstone.api.jobs.run_list import RunList
+from loadstone.messages import say
 from loadstone.study.controller import Controller, Next
 from loadstone.study.list_controller import ListController
 from loadstone.study.rounds import RoundsController
@@ -67,8 +68,8 @@ def read(name: str, changes: JobChanges) -> RunList:
 def _once(entry: CatalogueEntry) -> str:
     """Return why an entry cannot be repeated; empty where it can."""
     if entry.rounds is not None:
-        return "its rounds go on until they are steady"
-    return "it is drawn as a surface, with one run in each place" if len(entry.loops) == 2 else ""
+        return say("api.job.until_steady")
+    return say("api.job.drawn_as_surface") if len(entry.loops) == 2 else ""
 
 
 def _pairs(runs: Sequence[ProcedureRun], nexts: Sequence[Next]) -> list[tuple[ProcedureRun, Next]]:

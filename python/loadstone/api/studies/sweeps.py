@@ -13,6 +13,7 @@ from loadstone.analysis.study.sweep import STAGE
 from loadstone.api.jobs.read_workload import resolution, workload
 from loadstone.api.jobs.times_and_rates import total_rate
 from loadstone.api.studies.prepared_study import PreparedStudy, StudyOfJob, times
+from loadstone.messages import say
 from loadstone.study import factors
 from loadstone.study.stages import check_one_stage, stages
 from loadstone.study.sweep import SweepController
@@ -94,7 +95,7 @@ def _length(first: Resolution | None, runs: int) -> str:
     """Say how long all runs load together, where the first one's time is known."""
     if first is None or first.duration_ns is None:
         return ""
-    return f"{runs} runs, {units.seconds(first.duration_ns / 1e9 * runs)} of load in all"
+    return say("api.sweep.length", runs=runs, length=units.seconds(first.duration_ns / 1000000000.0 * runs))
 
 
 def _gain(gain: str | None, varied: set[FactorName], caller: Caller) -> float:

@@ -23,6 +23,7 @@ from loadstone.api.jobs.progress_table import PhaseTotals, ProgressRow, Progress
 from loadstone.cli.display import console
 from loadstone.cli.display.screen_keeper import ScreenKeeper
 from loadstone.cli.process import standard_output
+from loadstone.messages import say
 from loadstone.printable import message
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def _finished(board: ProgressTable, over: PhaseTotals) -> str:
     """Say what a phase came to that is over; it stays on the screen."""
     iops, moved = over.iops, over.bytes_per_s
     rates = f"{units.count(iops)} IOPS, {units.bandwidth(moved)}" if iops is not None else "nothing measured"
-    return f"phase {over.number} of {board.phases} done: {over.name}: {rates}"
+    return say("cli.run.phase_done", number=over.number, phases=board.phases, name=over.name, rates=rates)
 
 
 def _cells(row: ProgressRow) -> tuple[str, ...]:

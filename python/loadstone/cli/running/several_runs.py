@@ -201,4 +201,4 @@ def _of(number: int, expected: int | None, certain: int, most: int | None) -> st
     if most is not None and number <= most:
         least = f"{certain} to " if certain > number else "at most "
         return f"run {number} of {least}{most}:"
-    return f"run {number} of at least {max(number, certain)}:"
+    return say("cli.run.of_at_least", number=number, least=max(number, certain))

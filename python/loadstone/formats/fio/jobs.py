@@ -211,7 +211,7 @@ def _right_option(option: Option, entry: Entry, fields: dict[str, Any]) -> str |
                 other.read(entry.value, Reading(entry.where), fields)
             except LoadstoneError:
                 continue
-            return f"that is a value of {name}: write {name}={entry.value}"
+            return say("formats_fio.options.right_option", name=name, value=entry.value)
     return None
 
 

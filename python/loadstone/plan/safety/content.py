@@ -334,5 +334,5 @@ def kind(block: bytes) -> str:
         counts = Counter(block)
         bits = -sum(count / len(block) * math.log2(count / len(block)) for count in counts.values())
         if bits >= RANDOM_BITS * min(8.0, math.log2(len(block))):
-            return "bytes that look random, as compressed and encrypted data do,"
+            return say("plan.held.random_bytes")
     return "structured data"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loadstone.messages import say
 from loadstone.plan.safety import content, signatures
 
 if TYPE_CHECKING:
@@ -32,4 +33,4 @@ def evidence(path: Path, tell: Callable[[float], None] | None = None) -> list[st
 
 
 def _unreadable(error: OSError) -> str:
-    return f"it cannot be read to see what it holds: {error.strerror}"
+    return say("plan.held.unreadable", reason=error.strerror)

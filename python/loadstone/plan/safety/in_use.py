@@ -21,6 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.path import fuse
 from loadstone.path.block import SYS, BlockDevice, above, loops
 from loadstone.path.mounts import (
@@ -477,7 +478,7 @@ def _claimed(path: Path, device: BlockDevice | None = None) -> list[str]:
     except OSError as error:
         if error.errno == errno.EBUSY:
             name = "it" if device is None else device.name
-            return [f"the kernel says {name} is in use (opening it exclusively gives EBUSY)"]
+            return [say("plan.held.claimed", name=name)]
     return []
 
 

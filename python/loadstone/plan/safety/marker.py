@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from blake3 import blake3
 from pydantic import TypeAdapter
 
+from loadstone.messages import say
 from loadstone.plan.safety import inode
 from loadstone.plan.safety.content import CHUNK_BYTES, BlockReader
 
@@ -61,18 +62,18 @@ class Seal:
         """Say why an open file is not what was sealed; None when it is."""
         now, status = _facts(reader), os.fstat(reader.descriptor)
         if (now.inode, now.generation, now.born_ns) != (self.inode, self.generation, self.born_ns):
-            return "its mark was copied from another file"
+            return say("plan.mark.copied")
         if now.file_system != self.file_system:
-            return "its mark was made on another file system"
+            return say("plan.mark.other_file_system")
         if status.st_nlink != 1:
-            return "it has several names (hard links)"
+            return say("plan.mark.hard_links")
         untouched = self.ctime_ns is not None and self.ctime_ns[0] <= status.st_ctime_ns <= self.ctime_ns[1]
         same = (now.size_bytes, now.mtime_ns) == (self.size_bytes, self.mtime_ns)
         if same and self.digest is None and not untouched:
-            return "it was renamed or changed since the run that wrote it ended"
+            return say("plan.mark.renamed")
         if same and (self.digest is None or digest(reader) == self.digest):
             return None
-        return "it was changed since the run that wrote it ended"
+        return say("plan.mark.changed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,9 @@ class Mark:
     def flaw(self, reader: BlockReader) -> str | None:
         """Say why the mark is worth nothing; None when it is valid."""
         if self.state == "unreadable":
-            return "its mark cannot be read"
+            return say("plan.mark.unreadable")
         if self.seal is None:
-            return (
-                "the run that wrote it did not end, or others had it open then, "
-                "so what it holds is not known: remove it, or consent"
-            )
+            return say("plan.mark.unfinished")
         return self.seal.flaw(reader)
 
 

@@ -15,9 +15,8 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
 from loadstone.errors import RefusedError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.path.block import SYS
 from loadstone.plan.model import TargetKind
 from loadstone.plan.safety import guard
@@ -75,17 +74,21 @@ def _access(path: Path, how: int) -> tuple[str, str] | None:
     if os.access(path, how, effective_ids=True):
         return None
     if os.statvfs(path).f_flag & os.ST_RDONLY:
-        return "its file system is mounted read-only", "mount it for writing: mount -o remount,rw"
+        return say("plan.obstacle.read_only"), say("plan.obstacle.read_only_remedy")
     if _flags(path) & FS_IMMUTABLE:
-        return "it is immutable", f"chattr -i {path}"
+        return say("plan.obstacle.immutable"), f"chattr -i {path}"
     mode = stat.filemode(path.stat().st_mode)
-    return f"you may not write there ({mode}, owner {path.stat().st_uid})", "run as its owner or as root"
+    return say("plan.obstacle.permission", mode=mode, owner=path.stat().st_uid), say(
+        "plan.obstacle.permission_remedy"
+    )
 
 
 def _cannot_make(path: Path) -> tuple[str, str] | None:
     parent = next(place for place in path.parents if place.exists())
     why = _access(parent, os.W_OK | os.X_OK) if parent.is_dir() else None
-    return None if why is None else (f"it cannot be made in {parent}: {why[0]}", why[1])
+    return (
+        None if why is None else (say("plan.obstacle.not_creatable", directory=parent, reason=why[0]), why[1])
+    )
 
 
 def _read_only_device(number: int, sys: Path = SYS) -> tuple[str, str] | None:
@@ -95,13 +98,13 @@ def _read_only_device(number: int, sys: Path = SYS) -> tuple[str, str] | None:
             return None
     except OSError:
         return None
-    return "the device is read-only", f"blockdev --setrw /dev/{place.resolve().name}"
+    return say("plan.obstacle.read_only_device"), f"blockdev --setrw /dev/{place.resolve().name}"
 
 
 def _flagged(path: Path) -> tuple[str, str] | None:
     """Find what only an open, or a write, would meet: append-only and sealed files, by open for reading."""
     if _flags(path) & FS_APPEND:
-        return "it takes appended data only", f"chattr -a {path}"
+        return say("plan.obstacle.append_only"), f"chattr -a {path}"
     try:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -112,7 +115,7 @@ def _flagged(path: Path) -> tuple[str, str] | None:
         return None  # Only files in memory can have seals.
     finally:
         os.close(file)
-    return ("it is sealed against writing", "use another file: a seal stays") if sealed else None
+    return (say("plan.obstacle.sealed"), say("plan.obstacle.sealed_remedy")) if sealed else None
 
 
 def _flags(path: Path) -> int:
@@ -136,5 +139,5 @@ def _too_long(target: Target) -> tuple[str, str] | None:
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if limit == resource.RLIM_INFINITY or target.size_bytes <= limit:
         return None
-    reason = f"{units.size(target.size_bytes)} of it are used, and files may have {units.size(limit)}"
-    return reason, "raise the limit on file sizes: ulimit -f unlimited"
+    reason = say("plan.obstacle.too_long", used_bytes=target.size_bytes, limit_bytes=limit)
+    return reason, say("plan.obstacle.too_long_remedy")

@@ -12,6 +12,7 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.path.block import SYS
 from loadstone.plan.model import Identity
 from loadstone.plan.safety import inode
@@ -85,12 +86,12 @@ def change(before: Seen | None, now: Seen | None) -> str | None:
     if before == now:
         return None
     if before is None:
-        return "it was not there when it was looked at, and is now"
+        return say("plan.held.new")
     if now is None:
         return GONE
     if (before.identity, before.mode) != (now.identity, now.mode):
         return REPLACED
-    return "it was changed while it was looked at" if not now.is_device else "another disk has its number now"
+    return say("plan.held.changed") if not now.is_device else say("plan.held.other_disk")
 
 
 def disk_number(number: int, sys: Path = SYS) -> int:

@@ -21,6 +21,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone.messages import say
 from loadstone.path.mounts import mounts
 from loadstone.plan.anchors import CONTROL_FILE, DIRECTORY, FILE, MARK, Structure, read_mark
 from loadstone.plan.safety import inode
@@ -99,7 +100,7 @@ def look(
 
 
 def _came(path: Path | str) -> str:
-    return f"{path} came or was changed after the run that sealed the tree"
+    return say("plan.tree.came_later", path=path)
 
 
 def _raise(error: OSError) -> None:
@@ -185,23 +186,23 @@ def sealed_until(anchor: Path, known: Container[tuple[int, int]] = ()) -> tuple[
         mark = read_mark(path)
         status = path.lstat()
         if mark.foreign is not None:
-            flaw = f"{anchor / mark.foreign} came during the run that changed it last, and is not that run's"
+            flaw = say("plan.mark.foreign", path=anchor / mark.foreign)
         elif mark.sealed is None and mark.shared:
-            flaw = "a run changed it with consent: what that run did not write is somebody else's"
+            flaw = say("plan.mark.shared")
         elif mark.sealed is None:
-            flaw = "the run that changed it last did not end: remove the tree, or consent"
+            flaw = say("plan.mark.open_tree")
         elif (mark.sealed.inode, mark.sealed.file_system) != (status.st_ino, os.statvfs(path).f_fsid):
-            flaw = "its mark was copied from another tree"
+            flaw = say("plan.mark.copied_tree")
         elif (status.st_dev, status.st_ino) not in known and not _keeps_ctime(path, status):
-            flaw = "its file system keeps no time of change but one that programs set"
+            flaw = say("plan.mark.no_ctime")
         elif mark.sealed.ctime_ns > time.time_ns() + _SECOND_NS:
-            flaw = "its mark has a time in the future: the clock was set back"
+            flaw = say("plan.mark.future")
         else:
             return mark.sealed.ctime_ns, None
     except FileNotFoundError:
-        flaw = "Loadstone left no mark there"
+        flaw = say("plan.mark.none")
     except (OSError, ValueError):
-        flaw = "its mark cannot be read"
+        flaw = say("plan.mark.unreadable")
     return None, flaw
 
 

@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+from loadstone.messages import say
 from loadstone.plan.safety import inode
 
 _PROC: Final = 0x9FA0
@@ -115,7 +116,7 @@ def forbidden(path: Path, pinned: Path | None = None) -> str | None:
     `pinned` leads to what is looked at, whatever stands at the path by then.
     """
     if _through_proc(path):
-        return "it is reached through /proc, where names are not those of files: give its own name"
+        return say("plan.target.through_proc")
     place = pinned or _existing(path)
     try:
         magic = inode.file_system_magic(str(place))
@@ -124,7 +125,7 @@ def forbidden(path: Path, pinned: Path | None = None) -> str | None:
     name = KERNEL.get(magic)
     if name is None and magic not in FILES and not os.statvfs(place).f_blocks:
         name = f"of type {magic:#x}"
-    return None if name is None else f"it is on a file system of the kernel's ({name}), which keeps no files"
+    return None if name is None else say("plan.target.kernel_file_system", name=name)
 
 
 def doubtful(path: Path) -> str | None:
@@ -134,10 +135,10 @@ def doubtful(path: Path) -> str | None:
         magic = inode.file_system_magic(str(place))
         on_device = os.major(place.stat().st_dev) != 0
     except OSError as error:
-        return f"its file system cannot be looked at: {error.strerror}"
+        return say("plan.target.unreadable_file_system", reason=error.strerror)
     if magic in FILES or on_device:
         return None
-    return f"its file system (type {magic:#x}) is not one that Loadstone knows to keep files"
+    return say("plan.target.unknown_file_system", type=f"{magic:#x}")
 
 
 def _existing(path: Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadstone.explanations.job_facts import GRID_BYTES
+from loadstone.messages import say
 from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
 from loadstone.probe.probe import comparison
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 
 def _turns(base: Base) -> Turns | str:
     if not base.facts.off_grid:
-        return "its I/Os are on the grid of 4 KiB already"
+        return say("probe.not_offered.aligned")
     # The same number of bytes where that is on the grid, the next size of the grid where it is not.
     size = -(-base.block_bytes // GRID_BYTES) * GRID_BYTES
     if any(use.length_bytes < 2 * size + GRID_BYTES for stream in base.streams for use in stream.files):
-        return "its range is too short to be moved"
+        return say("probe.not_offered.short_range")
 
     def on_grid(stream: Stream) -> Stream:
         files = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from loadstone.messages import say
 from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
 from loadstone.probe.probe import comparison
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def _turns(base: Base) -> Turns | str:
     if {base.plan.workers[stream.worker].backend.type for stream in base.streams} & {"psync"}:
-        return "its engine does one I/O at a time, so a depth has no effect"
+        return say("probe.not_offered.synchronous")
     twice = ArmPlan("twice", partial(variant.depth, times=2))
     as_run = ArmPlan("as_run")
     if base.depth == 1:

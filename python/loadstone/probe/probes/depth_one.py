@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from loadstone.explanations.readings import ProbeReading
+from loadstone.messages import say
 from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
 from loadstone.probe.probe import Probe
@@ -29,7 +30,7 @@ LEAST_CV: Final = 0.15
 def _turns(base: Base) -> Turns | str:
     first = base.streams[0].name
     if len(base.streams) == 1 and base.depth == 1:
-        return "it has one I/O in flight already"
+        return say("probe.not_offered.depth_one")
 
     def alone(stream: Stream) -> bool:
         return stream.name.endswith(first)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns
 from loadstone.probe.base import writes
@@ -21,7 +22,7 @@ on what the first one wrote."""
 
 def _turns(base: Base) -> Turns | str:
     if not any(writes(stream) for stream in base.streams):
-        return "it would write, and the run was not allowed to"
+        return say("probe.not_offered.writes")
 
     # A job that goes in order wrote the beginning of its range: its parts lie behind that.
     parts = ((0.5, 0.25), (0.75, 0.25)) if base.facts.in_order else ((0.0, 0.5), (0.5, 0.5))

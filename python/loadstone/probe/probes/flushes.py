@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
 from loadstone.probe.base import writes
@@ -19,7 +20,7 @@ OWN_SHARE: Final = 0.5
 
 def _turns(base: Base) -> Turns | str:
     if not any(writes(stream) for stream in base.streams):
-        return "it would write, and the run was not allowed to"
+        return say("probe.not_offered.writes")
 
     def single(stream: Stream, every: int) -> Stream:
         return variant.flush_every(variant.one_at_a_time(variant.only_writes(stream)), every)

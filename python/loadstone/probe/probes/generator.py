@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loadstone.explanations.predictions import PLENTY
+from loadstone.messages import say
 from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns
 from loadstone.probe.probe import Probe
@@ -20,7 +21,7 @@ ARM_S = 0.3
 
 def _turns(base: Base) -> Turns | str:
     if any(base.plan.workers[stream.worker].backend.type == "sim" for stream in base.streams):
-        return "the device is simulated, and its time is not this host's"
+        return say("probe.not_offered.simulated")
 
     def bare(stream: Stream) -> Stream:
         return variant.flush_every(variant.unpaced(stream), 0).model_copy(update={"priorities": ()})

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns
 from loadstone.probe.base import writes
@@ -28,14 +29,14 @@ LEAST_BLOCKS: Final = 256
 
 def _turns(base: Base) -> Turns | str:
     if not base.facts.in_order:
-        return "its I/O is random already"
+        return say("probe.not_offered.random")
     if any(writes(stream) for stream in base.streams):
-        return "it compares reads, and the run writes"
+        return say("probe.not_offered.compares_reads")
     share = (1 - BEGINS) / len(PLACES)
     size = base.block_bytes
     ranges = [use.length_bytes for stream in base.streams for use in stream.files]
     if min(ranges) * share < LEAST_BLOCKS * size:
-        return f"its range is shorter than {LEAST_BLOCKS} blocks for each turn"
+        return say("probe.not_offered.few_blocks", blocks=LEAST_BLOCKS)
 
     def turn(stream: Stream, number: int) -> Stream:
         ordered = variant.only_reads(stream) if PLACES[number] == "shuffled" else stream

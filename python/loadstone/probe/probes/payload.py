@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from loadstone.messages import say
 from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
 from loadstone.probe.base import writes
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
 
 def _turns(base: Base) -> Turns | str:
     if not any(writes(stream) for stream in base.streams):
-        return "it would write, and the run was not allowed to"
+        return say("probe.not_offered.writes")
     if not base.facts.repeats_payload:
-        return "what the run writes is new every time already"
+        return say("probe.not_offered.new_payload")
     kinds = ("unique", "zeros")
     return interleaved(
         base,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
 from loadstone.probe.probe import comparison
@@ -21,12 +22,12 @@ LEAST_BLOCKS: Final = 256
 
 def _turns(base: Base) -> Turns | str:
     if not base.facts.partial:
-        return "the run uses all of its targets: what their parts do is in its number"
+        return say("probe.not_offered.all_targets")
     size = max(4096, base.block_bytes)
     smallest = min(base.size_bytes(target) for target in base.targets)
     share = max(SHARE, LEAST_BLOCKS * size / max(1, smallest))
     if share > MOST_SHARE:
-        return f"its targets are shorter than {LEAST_BLOCKS} blocks at each of three places"
+        return say("probe.not_offered.short_targets", blocks=LEAST_BLOCKS)
 
     def at(stream: Stream, start: float) -> Stream:
         reading = variant.only_reads(stream, size)

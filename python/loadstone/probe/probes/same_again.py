@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns, as_it_is
 from loadstone.probe.base import MIB, writes
@@ -25,7 +26,7 @@ TINY_BYTES: Final = MIB
 
 def _turns(base: Base) -> Turns | str:
     if any(writes(stream) for stream in base.streams):
-        return "it compares reads, and the run writes"
+        return say("probe.not_offered.compares_reads")
     fresh = _fresh(base)
     size = base.block_bytes
     tiny = partial(variant.slice_of, start=0.0, share=1e-12, unit=max(TINY_BYTES, 16 * size))

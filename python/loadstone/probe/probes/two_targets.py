@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from loadstone.explanations.readings import ProbeReading
+from loadstone.messages import say
 from loadstone.probe.arms import ArmPlan, Turns, interleaved
 from loadstone.probe.probe import Probe
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def _turns(base: Base) -> Turns | str:
     if len(base.targets) < 2:
-        return "the run has one target"
+        return say("probe.not_offered.one_target")
     one, other = base.targets[:2]
 
     def uses(stream: Stream, targets: frozenset[int]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from loadstone.messages import say
 from loadstone.probe import variant
 from loadstone.probe.arms import ArmPlan, Turns
 from loadstone.probe.base import reads, writes
@@ -21,9 +22,9 @@ ROUNDS = 4
 
 def _turns(base: Base) -> Turns | str:
     if not any(reads(stream) for stream in base.streams):
-        return "the run reads nothing"
+        return say("probe.not_offered.no_reads")
     if not any(writes(stream) for stream in base.streams):
-        return "it would write, and the run was not allowed to"
+        return say("probe.not_offered.writes")
     unit = max(4096, base.block_bytes)
     # What the arm that fills does at the run's own rate, so that the other reads nothing that it left out.
     filled = base.main.rate * base.arm_s * unit

@@ -51,12 +51,15 @@ MARKS: Final = {"better": "▲", "worse": "▼", "same": "", "unknown": ""}
 def legend(comparison: ComparisonTable) -> str:
     """Say what the marks and ranges mean."""
     bounded = any(one.contrast is not None and one.contrast.low is not None for one in comparison.effects)
-    ranges = "The range is the 95 % interval of the change. " if bounded else ""
     of_clat = any(one.metric in LAT_OF_CLAT for one in comparison.effects)
-    return (
-        f"▲ better, ▼ worse: significant at {comparison.alpha * 100:.3g}{units.THIN}%, corrected for "
-        f"the number of tests. {ranges}± is one standard error."
-        f"{' ' + say('report.comparison.clat') if of_clat else ''}"
+    alpha = f"{comparison.alpha * 100:.3g}{units.THIN}%"
+    return " ".join(
+        (
+            say("report.comparison.legend", alpha=alpha),
+            *([say("report.comparison.ranges")] if bounded else ()),
+            say("report.comparison.error"),
+            *([say("report.comparison.clat")] if of_clat else ()),
+        )
     )
 
 
@@ -92,7 +95,7 @@ def entry(one: SideValue, quantity: Quantity) -> str:
 def left_out(one: SideValue) -> str:
     """Say of how many runs a value is, where some of them are not valid; empty where all are."""
     return (
-        f"{one.runs} valid run{'' if one.runs == 1 else 's'} of {one.runs + one.left_out}"
+        say("report.comparison.left_out", valid=one.runs, runs=one.runs + one.left_out)
         if one.left_out
         else ""
     )
@@ -147,7 +150,7 @@ def told(one: Effect) -> str:
         return "not valid"
     if not one.before.valid:
         # Beside a figure that is valid itself.
-        return "first side not valid"
+        return say("report.comparison.first_invalid")
     text = change(one.contrast)
     mark = MARKS[one.judgement]
     return f"{text} {mark}".rstrip()
@@ -164,7 +167,7 @@ def counts(side: Side) -> str:
     if whole == 1:
         return ""
     verdicts = ", ".join(f"{count} {NAMES[name]}" for name, count in side.counts.items())
-    return f"({verdicts}; {whole} phases in all)"
+    return say("report.comparison.counts", verdicts=verdicts, phases=whole)
 
 
 def shown(comparison: ComparisonTable) -> list[Effect]:
@@ -270,7 +273,7 @@ def _size(one: Effect) -> float:
 
 def _some(effects: Sequence[Effect], every: Sequence[Effect]) -> str:
     if len(every) == 1:
-        return "the one pattern"
+        return say("report.comparison.one_pattern")
     return f"{len(effects)} of {len(every)} patterns"
 
 
@@ -292,7 +295,12 @@ def excluded(comparison: ComparisonTable) -> list[tuple[str, str, str]]:
 def _some_named(names: Sequence[str]) -> str:
     if len(names) <= MAX_NAMED:
         return ", ".join(names)
-    return f"{len(names)} phases ({', '.join(names[:MAX_NAMED])} and {len(names) - MAX_NAMED} more)"
+    return say(
+        "report.comparison.phases",
+        phases=len(names),
+        names=", ".join(names[:MAX_NAMED]),
+        more=len(names) - MAX_NAMED,
+    )
 
 
 def operating(comparison: ComparisonTable) -> list[tuple[str, str, str]]:

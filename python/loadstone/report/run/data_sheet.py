@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.analysis import against_data_sheet
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,15 @@ HEADINGS: Final = ("run", "job", "op", "from", "measured", "data sheet", "reache
 def line(row: SpecRow) -> str:
     """Say it in one line for a terminal."""
     _, _, measured, specified, reached, source = cells(row)
-    return f"data sheet: {row.name} {row.op}: {measured} is {reached} of {specified} ({source})"
+    return say(
+        "report.run.data_sheet",
+        name=row.name,
+        op=row.op,
+        measured=measured,
+        reached=reached,
+        specified=specified,
+        source=source,
+    )
 
 
 def cells(row: SpecRow) -> tuple[str, str, str, str, str, str]:

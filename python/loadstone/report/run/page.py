@@ -15,7 +15,7 @@ from loadstone.analysis.read_back import verified
 from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
 from loadstone.analysis.watched import document as documents
 from loadstone.errors import InputError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.report import templates
 from loadstone.report.article.elements import FEW_ROWS
 from loadstone.report.pictures import chart_images, charts, watched
@@ -258,8 +258,8 @@ def about(summary: Summary, total: Total) -> str:
     streams = [summary.measurement.plan.streams[index] for index in total.line.streams]
     depths = sorted({stream.iodepth for stream in streams})
     depth = str(depths[0]) if len(depths) == 1 else f"{depths[0]} to {depths[-1]}"
-    many = f"{len(streams)} streams" if len(streams) != 1 else "1 stream"
-    return f"{many}, iodepth {depth}, measured for {units.seconds(total.measured_ns / 1e9)}"
+    length = units.seconds(total.measured_ns / 1e9)
+    return say("report.run.line", streams=len(streams), depth=depth, length=length)
 
 
 def headline(summary: Summary) -> list[tuple[str, str, list[str], str]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import units
+from loadstone.messages import say
 from loadstone.report import templates
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ def _allocation(facts: dict[str, Any], size: int) -> str:
     # A file system that knows no extents tells no more than that it knows of no hole.
     whole = ", all of it written" if facts.get("method") == "fiemap" else ", without holes"
     before = f", {' and '.join(parts)}" if parts else whole if size else ""
-    return f"{units.size(size)} before the run{before}"
+    return say("report.run.allocated_before", size=units.size(size), rest=before)
 
 
 _WORDS: Final = {
