@@ -128,7 +128,7 @@ def test_what_a_bundle_keeps_is_read_again(tmp_path: Path) -> None:
         ("media =", "medium =", 4, ["medium", "is not a known key"]),
         ('"ssd"', '"flash"', 4, ["media", "'hdd', 'ssd'", "flash"]),
         ("drives = 13", 'drives = "13"', 5, ["drives", "whole number, without quotes"]),
-        ("drives = 13", "drives = 11", None, ["spindles is 12, of 11 drives"]),
+        ("drives = 13", "drives = 11", None, ["found 12 spindles of 11 drives, expected at most 11"]),
         ("spindles = 12", "spindles = 11", None, ["mirrors pairs", "11"]),
         ('"2 GiB"', '"2"', 8, ["cache", "2", "one of B"]),
         ('"2 GiB"', '"2 GB/s"', 8, ["cache", "'GB/s'"]),
@@ -162,7 +162,7 @@ def test_a_near_name_is_told(tmp_path: Path) -> None:
 def test_files_that_are_none(tmp_path: Path) -> None:
     assert "is not TOML" in str(error(tmp_path, 'format = 1\nname = "x\n'))
     assert error(tmp_path, 'format = 1\nname = "x\n').where.line == 2  # type: ignore[union-attr] # it has one
-    assert "has no figure" in str(error(tmp_path, 'format = 1\nname = "x"\n'))
+    assert "found no figure" in str(error(tmp_path, 'format = 1\nname = "x"\n'))
     assert "name: is missing" in str(error(tmp_path, "format = 1\n"))
     with pytest.raises(InputError, match="No such file"):
         spec.read(tmp_path / "none.toml")
