@@ -41,6 +41,17 @@ def test_memory(tmp_path: Path) -> None:
     assert Memory(source).read().levels == {"memory.total_bytes": 1024000, "memory.dirty_bytes": 3072}
 
 
+def test_a_device_that_the_kernel_does_not_count_has_no_figures(tmp_path: Path) -> None:
+    """With `iostats` off they stood still: all that was read was said to come from memory."""
+    (tmp_path / "queue").mkdir()
+    (tmp_path / "stat").write_text("1 2 8 4 5 6 16 8 9 10 11\n")
+    device = BlockDevice("sdx", tmp_path)
+    (tmp_path / "queue/iostats").write_text("0\n")
+    assert Block([device]).read() == Counters()
+    (tmp_path / "queue/iostats").write_text("1\n")
+    assert Block([device]).read().growing["block.sdx.reads"] == 1
+
+
 def test_block_with_and_without_the_newer_fields(tmp_path: Path) -> None:
     device = BlockDevice("sdx", tmp_path)
     old = "1 2 8 4 5 6 16 8 9 10 11"

@@ -28,11 +28,11 @@ class Block:
         self._devices = devices
 
     def read(self) -> Counters:
-        """Read now; a device that is gone has no keys."""
+        """Read now; a device that is gone, or whose kernel does not count (`queue/iostats`), has no keys."""
         counters = Counters()
         for device in self._devices:
             text = device.attribute("stat")
-            if text is not None:
+            if text is not None and device.disk().attribute("queue/iostats") != "0":
                 _add(counters, f"block.{device.name}", [int(field) for field in text.split()])
         return counters
 
