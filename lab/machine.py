@@ -80,6 +80,8 @@ def run(
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patience_s)
     except subprocess.TimeoutExpired:
+        # What was done until then is not lost with the folder.
+        sys.stdout.write(console.read_text(errors="replace"))
         raise RuntimeError(f"the machine did not end in {patience_s} s: {_tail(folder)}") from None
     if done.returncode:
         raise RuntimeError(f"qemu: {done.stderr.strip()}")

@@ -486,6 +486,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--points", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--patience", type=float, default=PATIENCE_S, help="s, for a busy host")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside:
@@ -514,7 +515,7 @@ def main() -> int:
                 "-object", "memory-backend-ram,id=m0,size=3072M", "-numa", "node,memdev=m0,cpus=0-1",
                 "-object", "memory-backend-ram,id=m1,size=3072M", "-numa", "node,memdev=m1,cpus=2-3",
             ],
-            memory_mib=6144, cpus=f"{CPUS},sockets=2,cores=1,threads=2", patience_s=PATIENCE_S,
+            memory_mib=6144, cpus=f"{CPUS},sockets=2,cores=1,threads=2", patience_s=options.patience,
         )  # fmt: skip
     print(output)
     answer = output.rpartition("@@@ ")[2].strip()
