@@ -251,6 +251,28 @@ def test_a_run_that_nothing_can_be_read_of_is_done_again(tmp_path: Path, lost: s
     assert len(observations(out).rows) == 8
 
 
+def test_what_another_resume_did_meanwhile_is_not_done_twice(tmp_path: Path) -> None:
+    """The study was read before it was claimed: what the other one did was lost, and done again."""
+    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
+
+    @contextlib.contextmanager
+    def interrupted(_: Next) -> Iterator[None]:
+        if len(list(out.glob("runs/*"))) == 6:
+            raise KeyboardInterrupt
+        yield
+
+    with pytest.raises(KeyboardInterrupt):
+        host.run(prepare(path), out, around=interrupted)
+    early = open_stopped(out, prepare(path))
+    host.run(prepare(path), out, stopped=open_stopped(out, prepare(path)))
+    before = {one.name: one.read_bytes() for one in out.glob("*.json")}
+    with pytest.raises(RefusedError, match="another `resume` has gone on with"):
+        host.run(prepare(path), out, stopped=early)
+    assert {one.name: one.read_bytes() for one in out.glob("*.json")} == before
+    assert not list(host.state.glob("*"))
+    assert len(observations(out).rows) == 8
+
+
 def test_runs_of_another_host_or_kernel_are_told_before_and_in_the_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,7 +20,7 @@ from blake3 import blake3
 from loadstone import exitcodes
 from loadstone.analysis.summary import summarise
 from loadstone.bundle import experiment as on_disk
-from loadstone.bundle import members
+from loadstone.bundle import members, seal
 from loadstone.bundle import study as study_on_disk
 from loadstone.bundle.experiment import UnsetLevel
 from loadstone.bundle.write import BundleWriter
@@ -104,6 +104,8 @@ class StoppedExperiment:
     earlier: EarlierStudy
     notes: tuple[Note, ...] = ()
     """What is to be known before: runs that are done again, and runs of another host or kernel."""
+    seal: str | None = None
+    """Hash that its study had of itself: another one may go on with it before this one does."""
 
 
 def run_experiment(
@@ -173,7 +175,16 @@ def _agreed_session(
     session = _Session(prepared, out_dir, _check_devices(prepared, consent), means, stopped)
     session.machine.agreed = agreed
     session.claim()
+    if stopped is not None and _seal(stopped.path) != stopped.seal:
+        session.machine.end()
+        raise make_error(RefusedError, "experiment.again.went_on", path=stopped.path)
     return session
+
+
+def _seal(path: Path) -> str | None:
+    """Return the hash that a study's document has of itself."""
+    digest = members.document(path, study_on_disk.STUDY).get(seal.DIGEST)
+    return digest if isinstance(digest, str) else None
 
 
 def _without_levels(prepared: PreparedExperiment, not_taken: tuple[UnsetLevel, ...]) -> PreparedExperiment:
@@ -202,7 +213,7 @@ def _study_request(
 
 def open_stopped(path: Path, prepared: PreparedExperiment) -> StoppedExperiment:
     """Open an experiment that ended before its last run. Raises InputError where its file changed since."""
-    document = on_disk.read(path)
+    seal_then, document = _seal(path), on_disk.read(path)
     if blake3(prepared.content).hexdigest() != document.file_blake3:
         raise make_error(
             InputError, "experiment.again.other_file", where=Where(str(prepared.path)), path=path
@@ -227,7 +238,7 @@ def open_stopped(path: Path, prepared: PreparedExperiment) -> StoppedExperiment:
     points = _renamed([_without_figures(point, lost) for point in study.points])
     done = [Done(point, one.summary) for point, one in zip(points, read, strict=True)]
     earlier = EarlierStudy(study.model_copy(update={"points": points}), done)
-    return StoppedExperiment(path, document, earlier, tuple(_notes(document, lost)))
+    return StoppedExperiment(path, document, earlier, tuple(_notes(document, lost)), seal_then)
 
 
 def _without_figures(point: Point, lost: Collection[str]) -> Point:
