@@ -50,6 +50,7 @@ def fitted() -> Fitted:
         causes=AS_TOLD,
         decided_causes=AS_TOLD,
         unexplained=Logistic(intercept=0.0, slopes={"share": 1.0, "storage": 0.0}),
+        unexplained_frequency=AS_TOLD,
         pointed=AS_TOLD,
         limited=limited,
     )

@@ -360,7 +360,8 @@ def fit_causes(
     """Return how often the most probable explanation was right, of lines the weights were not fitted on.
 
     Of numbers that a rule decided otherwise of, the storage; of lies, the most probable cause. Something
-    unexplained can be right only where the cause is in no list: some lies count there a second time.
+    unexplained can be right only where the cause is in no list: all lies count there a second time, as they
+    were probed without their explanation, each as `UNLISTED` of one.
     """
     used = np.array([leave is None or not leave(row) for row in of.rows])
     honest = np.array([lines.kind_row(row).honest for row in of.rows])
@@ -368,29 +369,31 @@ def fit_causes(
     listed, removed = (table.causes(weights) for table in of.tables)
     of_listed, of_removed = (table.measuring(weights) for table in of.tables)
     lies = used & ~honest
-    without = lies & removed.unknown & np.array([lines.unlisted(row) for row in of.rows])
-    named, unexplained = lies & ~listed.unknown, lies & listed.unknown
+    without = lies & removed.unknown & np.array([bool(row.get("tried_without")) for row in of.rows])
+    named, nameless = lies & ~listed.unknown, lies & listed.unknown
+    told = [
+        of_unexplained(float(share), float(storage))
+        for causes, measures, which in ((listed, of_listed, nameless), (removed, of_removed, without))
+        for share, storage in zip(causes.part[which], measures[which], strict=True)
+    ]
+    right = np.concatenate([listed.right[nameless], removed.right[without]])
+    counts = np.concatenate([np.ones(nameless.sum()), np.full(without.sum(), lines.UNLISTED)])
+    unexplained = regression(told, list(right), list(counts))
+    chances = np.array([unexplained.probability(one) for one in told])
     return {
         "decided": _counted(of_listed[used & decided], honest[used & decided]),
         "causes": _counted(listed.part[named & ~decided], listed.right[named & ~decided]),
         "decided_causes": _counted(listed.part[named & decided], listed.right[named & decided]),
-        "unexplained": regression(
-            [
-                of_unexplained(float(share), float(storage))
-                for causes, chances, which in (
-                    (listed, of_listed, unexplained),
-                    (removed, of_removed, without),
-                )
-                for share, storage in zip(causes.part[which], chances[which], strict=True)
-            ],
-            [*listed.right[unexplained], *removed.right[without]],
-        ),
+        "unexplained": unexplained,
+        "unexplained_frequency": _counted(chances, right, counts),
     }
 
 
-def _counted(predicted: Floats, right: NDArray[np.bool_]) -> Frequency:
+def _counted(predicted: Floats, right: NDArray[np.bool_], counts: Floats | None = None) -> Frequency:
     order = np.argsort(predicted, kind="stable")
-    return isotonic(predicted[order], right[order].astype(np.float64))
+    return isotonic(
+        predicted[order], right[order].astype(np.float64), None if counts is None else counts[order]
+    )
 
 
 @dataclass(frozen=True)
@@ -417,14 +420,16 @@ class ToldAlike:
         return (other.share - self.share) / math.sqrt(sum(errors))
 
 
-def isotonic(predicted: Floats, truth: Floats) -> Frequency:
-    """Return frequencies that never fall. `predicted`: in order.
+def isotonic(predicted: Floats, truth: Floats, counts: Floats | None = None) -> Frequency:
+    """Return frequencies that never fall. `predicted`: in order. `counts`: of each as so many.
 
     Neighbours that would fall, or that cannot be told apart, are put together, the most alike first.
     """
     parts = np.array_split(np.arange(len(predicted)), max(1, len(predicted) // LEAST_IN_A_STEP))
+    each = np.ones(len(truth)) if counts is None else counts
     steps = [
-        ToldAlike(truth[part].sum(), len(part), predicted[part[0]], predicted[part[-1]]) for part in parts
+        ToldAlike((truth * each)[part].sum(), each[part].sum(), predicted[part[0]], predicted[part[-1]])
+        for part in parts
     ]
     while len(steps) > 1:
         apart = [one.apart(other) for one, other in itertools.pairwise(steps)]

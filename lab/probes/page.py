@@ -234,14 +234,13 @@ def chosen_by(tried: Sequence[dict[str, Any]]) -> str:
 
 
 def _never_seen(tried: Sequence[ScoredLine]) -> list[str]:
-    if not any(one.kind_out for one in tried):
+    if not any(one.unseen for one in tried):
         return []
     return [
-        "With each situation judged by the fit that never saw its kind:",
+        "With each lie judged by the fit that never saw its kind, and each honest number by one of those "
+        "fits, drawn by its seed:",
         "",
-        *tables.reliability(
-            tables.measuring(tried, lambda one: one.kind_out or one.family_out or one.probed)
-        ),
+        *tables.reliability(tables.measuring(tried, lambda one: one.unseen)),
         "",
     ]
 

@@ -176,12 +176,6 @@ def beside_others(row: Row) -> Row:
     return row | {name: seen(row.get(name)) for name in ("tried", "tried_without")}
 
 
-def unlisted(row: Row) -> bool:
-    """Tell whether a lie counts again, as if its cause were in no list: one in four, drawn by its seed."""
-    drawn = random.Random(f"in no list {row['seed']}").random()
-    return drawn < UNLISTED and bool(row.get("tried_without"))
-
-
 def kind_row(row: Row) -> SituationKind:
     """Return the kind of a line."""
     return KINDS[row["kind"]]

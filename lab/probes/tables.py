@@ -6,9 +6,10 @@ Knows lines, fits and what each of them says. Stages nothing and fits nothing.
 from __future__ import annotations
 
 import math
+import random
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lab.fit.pointed import named
 from lab.probes import judged, rows
@@ -32,11 +33,15 @@ BINS = 10
 
 @dataclass(frozen=True)
 class ScoredLine:
-    """A line and all that would be said of it. The last three only of lies that were probed."""
+    """A line and all that would be said of it. The last three only of lies that were probed.
+
+    `unseen`: by a fit that never saw its kind; of an honest line by one of those fits, drawn by its seed.
+    """
 
     row: Row
     untried: Said
     probed: Said | None = None
+    unseen: Said | None = None
     kind_out: Said | None = None
     family_out: Said | None = None
     removed: Said | None = None
@@ -59,6 +64,7 @@ Fits = dict[str, "Fitted"]
 def score(every: Iterable[Row], whole: Fitted, by_kind: Fits, by_family: Fits) -> list[ScoredLine]:
     """Say of every line what is said of it; `by_kind` and `by_family`: fits made without them."""
     scored = []
+    fits = [by_kind[name] for name in sorted(by_kind)]
     for row in every:
         kind = rows.kind_row(row)
         plain = judged.untried(row, whole)
@@ -68,17 +74,21 @@ def score(every: Iterable[Row], whole: Fitted, by_kind: Fits, by_family: Fits) -
         truth = frozenset(kind.truth)
         probed = judged.probed(row, whole)
         if kind.honest:
-            scored.append(ScoredLine(row, plain, probed))
+            fit = random.Random(f"unseen {row['seed']}").choice(fits) if fits else whole
+            scored.append(ScoredLine(row, plain, probed, judged.probed(row, fit) if fits else None))
             continue
         without, outside = by_kind.get(kind.name), by_family.get(kind.family)
         gone = without or outside or whole
+        by_kind_out = judged.probed(row, without) if without else None
+        by_family_out = judged.probed(row, outside) if outside else None
         scored.append(
             ScoredLine(
                 row,
                 plain,
                 probed,
-                judged.probed(row, without) if without else None,
-                judged.probed(row, outside) if outside else None,
+                (by_kind_out or by_family_out or probed) if fits else None,
+                by_kind_out,
+                by_family_out,
                 judged.probed(row, gone, truth) if row.get("tried_without") else None,
             )
         )
@@ -101,7 +111,7 @@ def share(some: int, whole: int) -> str:
     return f"{some} of {whole}: {100 * some / whole:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
 
 
-def wilson(some: int, whole: int) -> tuple[float, float]:
+def wilson(some: float, whole: float) -> tuple[float, float]:
     """Return the 95 % interval of a share."""
     z = 1.96
     centre = (some + z * z / 2) / (whole + z * z)
@@ -246,22 +256,32 @@ def _unknown(said: Said) -> bool:
     return bool(others) and max(others, key=lambda name: others[name]) == UNEXPLAINED
 
 
-Told = tuple[float, bool]
+class Told(NamedTuple):
+    """How sure something was told, whether it was right, and as how many it counts."""
+
+    sure: float
+    right: bool
+    weight: float = 1.0
 
 
 def reliability(predictions: Sequence[Told]) -> list[str]:
-    """Return a reliability diagram as a table: bins of equal number, and what each was worth."""
+    """Return a reliability diagram as a table: bins of equal number, and what each was worth.
+
+    Intervals are of the effective number of cases (Kish): those that count less tell less.
+    """
     out = _head("told (mean)", "from", "to", "cases", "true", "share", "95 % interval", "within 5 points")
     for part in bins(predictions):
-        mean = sum(sure for sure, _ in part) / len(part)
-        true = sum(right for _, right in part)
-        low, high = wilson(true, len(part))
-        near = abs(true / len(part) - mean) <= 0.05
+        whole = sum(one.weight for one in part)
+        mean = sum(one.sure * one.weight for one in part) / whole
+        true = sum(one.weight for one in part if one.right)
+        effective = whole**2 / sum(one.weight**2 for one in part)
+        low, high = wilson(true / whole * effective, effective)
+        near = abs(true / whole - mean) <= 0.05
         out.append(
             _cells(
                 f"{100 * mean:.0f} %", f"{100 * min(part)[0]:.0f} %", f"{100 * max(part)[0]:.0f} %",
-                len(part),
-                true, f"{100 * true / len(part):.0f} %", f"{100 * low:.0f} to {100 * high:.0f}",
+                len(part) if whole == len(part) else f"{len(part)}, counted as {whole:.0f}",
+                f"{true:.0f}", f"{100 * true / whole:.0f} %", f"{100 * low:.0f} to {100 * high:.0f}",
                 "yes" if near else "no",
             )
         )  # fmt: skip
@@ -272,15 +292,15 @@ def bins(predictions: Sequence[Told]) -> list[list[Told]]:
     """Return parts of about equal number, in order; what was told the same is in the same one."""
     levels: dict[float, list[Told]] = defaultdict(list)
     for one in predictions:
-        levels[round(one[0], 2)].append(one)
-    least = max(20, len(predictions) // BINS)
+        levels[round(one.sure, 2)].append(one)
+    least = max(20, sum(one.weight for one in predictions) // BINS)
     parts: list[list[Told]] = []
     for level in sorted(levels):
-        if parts and len(parts[-1]) < least:
+        if parts and sum(one.weight for one in parts[-1]) < least:
             parts[-1] += levels[level]
         else:
             parts.append(levels[level])
-    if len(parts) > 1 and len(parts[-1]) < least:
+    if len(parts) > 1 and sum(one.weight for one in parts[-1]) < least:
         last = parts.pop()
         parts[-1] += last
     return parts
@@ -291,15 +311,15 @@ def brier(predictions: Sequence[Told]) -> str:
     if not predictions:
         return "–"
     count = len(predictions)
-    base = sum(right for _, right in predictions) / count
-    value = sum((sure - right) ** 2 for sure, right in predictions) / count
+    base = sum(one.right for one in predictions) / count
+    value = sum((one.sure - one.right) ** 2 for one in predictions) / count
     groups: dict[int, list[Told]] = defaultdict(list)
-    for sure, right in predictions:
-        groups[min(BINS - 1, int(sure * BINS))].append((sure, right))
+    for one in predictions:
+        groups[min(BINS - 1, int(one.sure * BINS))].append(one)
     off = resolution = 0.0
     for part in groups.values():
-        mean = sum(sure for sure, _ in part) / len(part)
-        true = sum(right for _, right in part) / len(part)
+        mean = sum(one.sure for one in part) / len(part)
+        true = sum(one.right for one in part) / len(part)
         off += len(part) / count * (mean - true) ** 2
         resolution += len(part) / count * (true - base) ** 2
     return (
@@ -312,7 +332,9 @@ def measuring(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | N
     """Return every 'measures the storage' with its confidence, and whether it does."""
     answers = [(pick(one), one.honest) for one in every]
     return [
-        (answer.confidence, honest) for answer, honest in answers if answer is not None and answer.measures
+        Told(answer.confidence, honest)
+        for answer, honest in answers
+        if answer is not None and answer.measures
     ]
 
 
@@ -323,7 +345,7 @@ def believing(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | N
     """
     answers = [(one, answer) for one in every if (answer := pick(one)) is not None]
     return [
-        (answer.belief, one.honest)
+        Told(answer.belief, one.honest)
         for one, answer in answers
         if not (one.honest and answer.kind == "limited" and not judged.accused(one.row, answer))
     ]
@@ -338,11 +360,19 @@ def first_named(every: Sequence[ScoredLine]) -> list[Told]:
 
 
 def unexplained_first(every: Sequence[ScoredLine]) -> list[Told]:
-    """Return the same where something unexplained is the most probable, of lies one in five in no list."""
+    """Return the same where something unexplained is the most probable, of lies one in five in no list.
+
+    Each lie that was probed without its explanation is there again, and counts as `rows.UNLISTED` of one.
+    """
     pairs = [(one, one.probed) for one in every if one.probed is not None]
-    pairs += [(one, one.removed) for one in every if one.removed is not None and rows.unlisted(one.row)]
+    pairs += [(one, one.removed) for one in every if one.removed is not None]
     unknown = [pair for pair in pairs if rows.kind_row(pair[0].row).in_device and not _is_named(*pair)]
-    return [(_first(one, answer)[0], answer is one.removed) for one, answer in unknown]
+    return [
+        Told(_first(one, answer).sure, True, rows.UNLISTED)
+        if answer is one.removed
+        else Told(_first(one, answer).sure, False)
+        for one, answer in unknown
+    ]
 
 
 def _is_named(one: ScoredLine, said: Said) -> bool:
@@ -352,9 +382,9 @@ def _is_named(one: ScoredLine, said: Said) -> bool:
 def _first(one: ScoredLine, said: Said) -> Told:
     name, chance = next(iter(said.chances.items()))
     if BY_NAME[name].effect != "measures":
-        return min(1.0, chance), name in rows.kind_row(one.row).truth
+        return Told(min(1.0, chance), name in rows.kind_row(one.row).truth)
     storage = sum(c for other, c in said.chances.items() if BY_NAME[other].effect == "measures")
-    return min(1.0, storage), one.honest
+    return Told(min(1.0, storage), one.honest)
 
 
 def of_explanations(every: Sequence[ScoredLine]) -> list[str]:
@@ -366,9 +396,8 @@ def of_explanations(every: Sequence[ScoredLine]) -> list[str]:
         *reliability(named),
         "",
         f"Where *something unexplained* is the most probable ({len(unexplained)} cases), it can be right "
-        "only of a cause that is in no list. One lie in five is taken to be such a one. So one in four of "
-        "those above, drawn by its seed, counts here a second time, as it was probed without its "
-        "explanation:",
+        "only of a cause that is in no list. One lie in five is taken to be such a one. So each of those "
+        "above counts here a second time, as a quarter of one, as it was probed without its explanation:",
         "",
         *reliability(unexplained),
         "",
@@ -381,12 +410,13 @@ def of_explanations(every: Sequence[ScoredLine]) -> list[str]:
 
 def pointed(every: Sequence[ScoredLine]) -> list[Told]:
     """Return what probes alone point at, where the verdict names it, and whether it is right."""
-    return [case for one in every if one.probed is not None for case in named(one.row, one.probed)]
+    tried = [(one.row, one.probed) for one in every if one.probed is not None]
+    return [Told(sure, right) for row, answer in tried for sure, right in named(row, answer)]
 
 
 def findings(every: Sequence[ScoredLine]) -> list[Told]:
     """Return every finding of a rule with its confidence, and whether it is right."""
-    return [(sure, name in judged.right(one.row)) for one in every for name, sure in one.untried.findings]
+    return [Told(sure, name in judged.right(one.row)) for one in every for name, sure in one.untried.findings]
 
 
 def each_rule(every: Sequence[ScoredLine]) -> list[str]:

@@ -96,7 +96,15 @@ def _note(node: ast.stmt | None) -> str | None:
     return None
 
 
-COUNTED = ("frequency", "open_frequency", "decided", "causes", "decided_causes", "pointed")
+COUNTED = (
+    "frequency",
+    "open_frequency",
+    "decided",
+    "causes",
+    "decided_causes",
+    "unexplained_frequency",
+    "pointed",
+)
 REGRESSIONS = {
     "untried": "regression of 'measures the storage'",
     "probed": "regression of 'measures the storage'",

@@ -17,6 +17,7 @@ COUNTS = FITTED.model_copy(
         "causes": Frequency(told=(0.0, 1.0), right=(0.5, 0.5)),
         "decided_causes": Frequency(told=(0.0, 1.0), right=(0.9, 0.9)),
         "unexplained": Logistic(intercept=math.log(0.4 / 0.6), slopes={"share": 0.0, "storage": 0.0}),
+        "unexplained_frequency": Frequency(told=(0.0, 1.0), right=(0.0, 1.0)),
         "pointed": Frequency(told=(0.0, 1.0), right=(0.3, 0.3)),
     }
 )

@@ -21,7 +21,7 @@ def same(one: Logistic, other: Logistic) -> bool:
     )
 
 
-COUNTED = ("frequency", "open_frequency", "decided", "causes", "decided_causes")
+COUNTED = ("frequency", "open_frequency", "decided", "causes", "decided_causes", "unexplained_frequency")
 
 
 def test_the_weights_are_of_the_situations_that_are_kept() -> None:

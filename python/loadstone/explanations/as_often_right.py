@@ -57,7 +57,8 @@ def _causes_as_often_right(
         return every
     shares = [one.probability / whole for one in causes]
     if causes[0].explanation.name == UNEXPLAINED:
-        right = fitted.unexplained.probability(of_unexplained(shares[0], measuring(weighed)))
+        features = of_unexplained(shares[0], measuring(weighed))
+        right = fitted.unexplained_frequency.of(fitted.unexplained.probability(features))
     else:
         right = (fitted.decided_causes if decided else fitted.causes).of(shares[0])
     tempered_shares = tempered(shares, right)

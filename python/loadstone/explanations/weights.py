@@ -105,6 +105,9 @@ class Fitted(FrozenModel):
         description="that a cause is in no list, where something unexplained is the most probable one; of "
         "lies one in five is in none"
     )
+    unexplained_frequency: Frequency = Field(
+        description="how often something unexplained was right, by what `unexplained` tells"
+    )
     pointed: Frequency = Field(
         description="how often what probes point at was right, where the verdict names it, by how probable "
         "it was told to be"
