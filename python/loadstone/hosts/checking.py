@@ -133,10 +133,10 @@ def _tell_target(one: _Asked, path: str, seen: dict[str, Any]) -> None:
 def _compare(every: list[_Asked], hosts: HostsFile) -> None:
     """Say which hosts, and which targets of several hosts, are one and the same."""
     for at, one in enumerate(every):
-        for other in every[:at]:
-            if is_one_machine(one.told, other.told):
-                text = say("hosts.machine.same", other=other.name)
-                one.tell("machine", "warn", text, say("hosts.machine.same_hint"))
+        same = next((other for other in every[:at] if is_one_machine(one.told, other.told)), None)
+        if same is not None:
+            text = say("hosts.machine.same", other=same.name)
+            one.tell("machine", "warn", text, say("hosts.machine.same_hint"))
     targets = {
         one.name: [_as_read(path, target) for path, target in one.targets.items()]
         for one in every

@@ -225,14 +225,12 @@ class _HostsRun:
             refusal = say("hosts.version.refusal", there=str(message["version"]), here=__version__)
             self._lose(name, refusal, say("hosts.version.hint"))
             return
-        for other, one in self._hosts.items():
-            # Agents that are started here on purpose share this machine.
-            if (
-                one is not state
-                and self._file.entry(name).launch == "ssh"
-                and is_one_machine(one.told, message)
-            ):
-                self._tell(name, say("hosts.machine.same", other=other), loud=True)
+        # Agents that are started here on purpose share this machine.
+        if self._file.entry(name).launch == "ssh":
+            others = (other for other, one in self._hosts.items() if one is not state)
+            same = next((one for one in others if is_one_machine(self._hosts[one].told, message)), None)
+            if same is not None:
+                self._tell(name, say("hosts.machine.same", other=same), loud=True)
         self._compare_clocks(name, "hello")
 
     def _on_clocked(self, name: str, state: HostState, message: dict[str, Any]) -> None:
