@@ -371,15 +371,15 @@ def fit_causes(
     lies = used & ~honest
     without = lies & removed.unknown & np.array([bool(row.get("tried_without")) for row in of.rows])
     named, nameless = lies & ~listed.unknown, lies & listed.unknown
-    told = [
+    answers = [
         of_unexplained(float(share), float(storage))
         for causes, measures, which in ((listed, of_listed, nameless), (removed, of_removed, without))
         for share, storage in zip(causes.part[which], measures[which], strict=True)
     ]
     right = np.concatenate([listed.right[nameless], removed.right[without]])
     counts = np.concatenate([np.ones(nameless.sum()), np.full(without.sum(), lines.UNLISTED)])
-    unexplained = regression(told, list(right), list(counts))
-    chances = np.array([unexplained.probability(one) for one in told])
+    unexplained = regression(answers, list(right), list(counts))
+    chances = np.array([unexplained.probability(one) for one in answers])
     return {
         "decided": _counted(of_listed[used & decided], honest[used & decided]),
         "causes": _counted(listed.part[named & ~decided], listed.right[named & ~decided]),

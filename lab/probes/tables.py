@@ -256,7 +256,7 @@ def _unknown(said: Said) -> bool:
     return bool(others) and max(others, key=lambda name: others[name]) == UNEXPLAINED
 
 
-class Told(NamedTuple):
+class ToldCase(NamedTuple):
     """How sure something was told, whether it was right, and as how many it counts."""
 
     sure: float
@@ -264,7 +264,7 @@ class Told(NamedTuple):
     weight: float = 1.0
 
 
-def reliability(predictions: Sequence[Told]) -> list[str]:
+def reliability(predictions: Sequence[ToldCase]) -> list[str]:
     """Return a reliability diagram as a table: bins of equal number, and what each was worth.
 
     Intervals are of the effective number of cases (Kish): those that count less tell less.
@@ -288,13 +288,13 @@ def reliability(predictions: Sequence[Told]) -> list[str]:
     return out
 
 
-def bins(predictions: Sequence[Told]) -> list[list[Told]]:
+def bins(predictions: Sequence[ToldCase]) -> list[list[ToldCase]]:
     """Return parts of about equal number, in order; what was told the same is in the same one."""
-    levels: dict[float, list[Told]] = defaultdict(list)
+    levels: dict[float, list[ToldCase]] = defaultdict(list)
     for one in predictions:
         levels[round(one.sure, 2)].append(one)
     least = max(20, sum(one.weight for one in predictions) // BINS)
-    parts: list[list[Told]] = []
+    parts: list[list[ToldCase]] = []
     for level in sorted(levels):
         if parts and sum(one.weight for one in parts[-1]) < least:
             parts[-1] += levels[level]
@@ -306,14 +306,14 @@ def bins(predictions: Sequence[Told]) -> list[list[Told]]:
     return parts
 
 
-def brier(predictions: Sequence[Told]) -> str:
+def brier(predictions: Sequence[ToldCase]) -> str:
     """Return the Brier score and its parts: reliability - resolution + uncertainty."""
     if not predictions:
         return "–"
     count = len(predictions)
     base = sum(one.right for one in predictions) / count
     value = sum((one.sure - one.right) ** 2 for one in predictions) / count
-    groups: dict[int, list[Told]] = defaultdict(list)
+    groups: dict[int, list[ToldCase]] = defaultdict(list)
     for one in predictions:
         groups[min(BINS - 1, int(one.sure * BINS))].append(one)
     off = resolution = 0.0
@@ -328,30 +328,30 @@ def brier(predictions: Sequence[Told]) -> str:
     )
 
 
-def measuring(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | None]) -> list[Told]:
+def measuring(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | None]) -> list[ToldCase]:
     """Return every 'measures the storage' with its confidence, and whether it does."""
     answers = [(pick(one), one.honest) for one in every]
     return [
-        Told(answer.confidence, honest)
+        ToldCase(answer.confidence, honest)
         for answer, honest in answers
         if answer is not None and answer.measures
     ]
 
 
-def believing(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | None]) -> list[Told]:
+def believing(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | None]) -> list[ToldCase]:
     """Return of every verdict how probable it holds that the number measures the storage.
 
     A number that is rightly said to be limited by the job's own settings is left out: it is neither.
     """
     answers = [(one, answer) for one in every if (answer := pick(one)) is not None]
     return [
-        Told(answer.belief, one.honest)
+        ToldCase(answer.belief, one.honest)
         for one, answer in answers
         if not (one.honest and answer.kind == "limited" and not judged.accused(one.row, answer))
     ]
 
 
-def first_named(every: Sequence[ScoredLine]) -> list[Told]:
+def first_named(every: Sequence[ScoredLine]) -> list[ToldCase]:
     """Return the probability of the most probable explanation after probes, and whether it is right.
 
     Where that is something unexplained, `unexplained_first` has it.
@@ -359,7 +359,7 @@ def first_named(every: Sequence[ScoredLine]) -> list[Told]:
     return [_first(one, one.probed) for one in every if one.probed is not None and _is_named(one, one.probed)]
 
 
-def unexplained_first(every: Sequence[ScoredLine]) -> list[Told]:
+def unexplained_first(every: Sequence[ScoredLine]) -> list[ToldCase]:
     """Return the same where something unexplained is the most probable, of lies one in five in no list.
 
     Each lie that was probed without its explanation is there again, and counts as `rows.UNLISTED` of one.
@@ -368,9 +368,9 @@ def unexplained_first(every: Sequence[ScoredLine]) -> list[Told]:
     pairs += [(one, one.removed) for one in every if one.removed is not None]
     unknown = [pair for pair in pairs if rows.kind_row(pair[0].row).in_device and not _is_named(*pair)]
     return [
-        Told(_first(one, answer).sure, True, rows.UNLISTED)
+        ToldCase(_first(one, answer).sure, True, rows.UNLISTED)
         if answer is one.removed
-        else Told(_first(one, answer).sure, False)
+        else ToldCase(_first(one, answer).sure, False)
         for one, answer in unknown
     ]
 
@@ -379,12 +379,12 @@ def _is_named(one: ScoredLine, said: Said) -> bool:
     return rows.kind_row(one.row).in_device and next(iter(said.chances)) != UNEXPLAINED
 
 
-def _first(one: ScoredLine, said: Said) -> Told:
+def _first(one: ScoredLine, said: Said) -> ToldCase:
     name, chance = next(iter(said.chances.items()))
     if BY_NAME[name].effect != "measures":
-        return Told(min(1.0, chance), name in rows.kind_row(one.row).truth)
+        return ToldCase(min(1.0, chance), name in rows.kind_row(one.row).truth)
     storage = sum(c for other, c in said.chances.items() if BY_NAME[other].effect == "measures")
-    return Told(min(1.0, storage), one.honest)
+    return ToldCase(min(1.0, storage), one.honest)
 
 
 def of_explanations(every: Sequence[ScoredLine]) -> list[str]:
@@ -408,15 +408,17 @@ def of_explanations(every: Sequence[ScoredLine]) -> list[str]:
     ]
 
 
-def pointed(every: Sequence[ScoredLine]) -> list[Told]:
+def pointed(every: Sequence[ScoredLine]) -> list[ToldCase]:
     """Return what probes alone point at, where the verdict names it, and whether it is right."""
     tried = [(one.row, one.probed) for one in every if one.probed is not None]
-    return [Told(sure, right) for row, answer in tried for sure, right in named(row, answer)]
+    return [ToldCase(sure, right) for row, answer in tried for sure, right in named(row, answer)]
 
 
-def findings(every: Sequence[ScoredLine]) -> list[Told]:
+def findings(every: Sequence[ScoredLine]) -> list[ToldCase]:
     """Return every finding of a rule with its confidence, and whether it is right."""
-    return [Told(sure, name in judged.right(one.row)) for one in every for name, sure in one.untried.findings]
+    return [
+        ToldCase(sure, name in judged.right(one.row)) for one in every for name, sure in one.untried.findings
+    ]
 
 
 def each_rule(every: Sequence[ScoredLine]) -> list[str]:

@@ -60,7 +60,7 @@ class MovedClock:
 
 
 def begun(clock: MovedClock, earlier: tuple[ExperimentSession, ...] = ()) -> BudgetLedger:
-    ledger = BudgetLedger(ExperimentBudget(time_s=60, written_bytes=1000), earlier, clock)
+    ledger = BudgetLedger(ExperimentBudget(time_s=60, written_bytes=1000), earlier, now=clock)
     ledger.begin()
     return ledger
 

@@ -186,15 +186,15 @@ def test_at_a_limit_of_its_own_a_number_is_rightly_said_to_be_at_one() -> None:
 
 
 def test_what_was_told_the_same_is_in_one_bin() -> None:
-    told = [tables.Told(0.7, at % 10 != 0) for at in range(200)] + [tables.Told(0.95, True)] * 60
+    told = [tables.ToldCase(0.7, at % 10 != 0) for at in range(200)] + [tables.ToldCase(0.95, True)] * 60
     assert [len(part) for part in tables.bins(told)] == [200, 60]
     (first, _) = tables.bins(told)
     assert sum(one.right for one in first) == 180
 
 
 def test_a_case_that_counts_less_weighs_less_in_a_bin_and_tells_less() -> None:
-    whole = [tables.Told(0.5, False)] * 100
-    (row,) = tables.reliability([*whole, *[tables.Told(0.5, True, 0.25)] * 400])[2:]
+    whole = [tables.ToldCase(0.5, False)] * 100
+    (row,) = tables.reliability([*whole, *[tables.ToldCase(0.5, True, 0.25)] * 400])[2:]
     assert "| 500, counted as 200 | 100 | 50 % | 45 to 55 | yes |" in row
 
 
