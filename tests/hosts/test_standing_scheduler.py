@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 pytest.importorskip("distributed", reason="the extra `hosts` is not installed")
-from loadstone.hosts.dask_worker import CoordinatorIsThere, HostAgent, plugin_of
+from loadstone.hosts.dask_worker import WORD, CoordinatorIsThere, HostAgent, plugin_of
 
 
 def removed_after(gone: str, *, known: bool = True) -> list[str]:
@@ -43,22 +45,45 @@ def test_a_coordinator_that_left_in_order_has_no_agents_any_more() -> None:
     assert removed_after("client-1", known=False) == [f"scheduler's {plugin_of('client-1')}"]
 
 
-def test_an_order_to_an_agent_that_is_gone_is_a_loss() -> None:
+def test_an_agent_that_is_gone_is_a_loss_and_orders_to_it_do_nothing() -> None:
     """It may have gone before anybody listened: the coordinator waited for its answer in vain."""
 
     async def lose() -> None:
-        told: list[dict[str, object]] = []
-        worker = SimpleNamespace(name="h2", log_event=lambda _, event: told.append(event["message"]))
-        agent = HostAgent("client-1", straight=False)
+        sent: list[dict[str, object]] = []
+        worker = SimpleNamespace(
+            stream_handlers={}, plugins={}, batched_stream=SimpleNamespace(send=sent.append)
+        )
+        agent = HostAgent("client-1")
         await agent.setup(worker)
+        worker.plugins[agent.name] = agent
         assert agent._process is not None
         agent._process.kill()
         await agent._process.wait()
-        with pytest.raises(ConnectionError):
-            await agent.tell({"do": "hello"})
+        worker.stream_handlers[WORD](run="client-1", order='{"do": "hello"}')
         assert agent._reading is not None
         await agent._reading
-        assert told[-1]["type"] == "lost"
+        assert {key: sent[-1][key] for key in ("op", "run")} == {"op": WORD, "run": "client-1"}
+        assert json.loads(cast("bytes", sent[-1]["line"]))["type"] == "lost"
         await agent.teardown(worker)
 
     asyncio.run(lose())
+
+
+def test_a_scheduler_passes_words_to_the_coordinator_of_their_run_and_orders_of_no_other() -> None:
+    passed: list[tuple[str, dict[str, object]]] = []
+    scheduler = SimpleNamespace(
+        stream_handlers={},
+        client_send=lambda client, message: passed.append((client, message)),
+        worker_send=lambda address, message: passed.append((address, message)),
+    )
+    asyncio.run(CoordinatorIsThere("client-1").start(scheduler))
+    handler = scheduler.stream_handlers[WORD]
+    asyncio.run(CoordinatorIsThere("client-2").start(scheduler))
+    assert scheduler.stream_handlers == {WORD: handler}
+    handler(run="client-1", worker="tls://1", line=b"{}")
+    handler(run="client-1", client="client-1", address="tls://1", order="{}")
+    handler(run="client-1", client="client-2", address="tls://1", order="{}")
+    assert passed == [
+        ("client-1", {"op": WORD, "worker": "tls://1", "line": b"{}"}),
+        ("tls://1", {"op": WORD, "run": "client-1", "order": "{}"}),
+    ]

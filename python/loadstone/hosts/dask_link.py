@@ -2,13 +2,13 @@
 
 The scheduler lives in this process: when it dies, every worker's connection breaks, and every
 engine ends. Workers are started over ssh and get their certificate on its standard input, or are
-those of a scheduler that is there already (Slurm, Kubernetes). Nothing is ever submitted as a task.
+those of a scheduler that is there already (Slurm, Kubernetes). That one passes words on as they are, by the
+connections that it has. Nothing is ever submitted as a task.
 """
 
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import contextlib
 import json
 import shlex
@@ -25,6 +25,7 @@ from loadstone.hosts.agent_links import TALK_BYTES, Waiting, ssh_argv, why_gone
 from loadstone.messages import say
 
 if TYPE_CHECKING:
+    import concurrent.futures
     from collections.abc import Callable, Coroutine
 
     from loadstone.hosts.hosts_file import HostEntry, HostsFile
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 START_S: Final = 15.0
 FIND_EVERY_S: Final = 0.5
 HEAR_EVERY_S: Final = 0.002
-TOGETHER_S: Final = 0.02
-"""So long it is waited for others that are to be told the same."""
-ALIVE: Final = json.dumps({"do": "alive"})
 PASS_S: Final = 1.0
 """So long a host may take for its last orders when it is let go."""
 FIND_SHARE: Final = 0.8
@@ -63,9 +61,6 @@ class ControlPlane:
         self._heard: dict[str, Callable[[dict[str, Any]], None]] = {}
         self._credentials: dict[str, certificates.Credentials] = {}
         self._run = ""
-        self._uninformed: set[str] = set()
-        """Hosts that are to be told that we are here."""
-        self._telling: set[asyncio.Task[None]] = set()
         self._workers: dict[str, dict[str, Any]] = {}
         self.port = 0
         self.addresses: dict[str, str] = {}
@@ -148,66 +143,21 @@ class ControlPlane:
             "patience_s": self._patience_s,
         }
 
-    def say_we_are_here(self, name: str) -> None:
-        """Let a host know that its coordinator is there: with all others that are to, in one message."""
-        self._loop.call_soon_threadsafe(self._to_tell_that_we_are_here, name)
+    def send(self, name: str, order: dict[str, Any]) -> None:
+        """Send an order to a host; they arrive in this order."""
+        self._loop.call_soon_threadsafe(self._send, name, json.dumps(order))
 
-    def _to_tell_that_we_are_here(self, name: str) -> None:
-        if not self._uninformed:
-            task = self._loop.create_task(self._tell_that_we_are_here())
-            self._telling.add(task)
-            task.add_done_callback(self._telling.discard)
-        self._uninformed.add(name)
-
-    async def _tell_that_we_are_here(self) -> None:
-        """Tell it whoever is to know. It waits behind no order, and no order waits for it."""
-        await asyncio.sleep(TOGETHER_S)
-        names, self._uninformed = self._uninformed, set()
-        by_address = {self.addresses[name]: name for name in names if name in self.addresses}
-        if not by_address:
-            return
-        if self.is_straight:
-            for name in by_address.values():
-                self._send_straight(name, ALIVE)
+    def _send(self, name: str, order: str) -> None:
+        address = self.addresses.get(name, "")
+        if self._scheduler is not None:
+            self.dask.pass_order(self._scheduler, address, self._run, order)
             return
         try:
-            replies = await self._client.run(
-                self.dask.tell,
-                self.dask.plugin_of(self._run),
-                json.loads(ALIVE),
-                workers=list(by_address),
-                on_error="return",
+            self._client.scheduler_comm.send(
+                {"op": self.dask.WORD, "run": self._run, "address": address, "order": order}
             )
-        except Exception as error:  # noqa: BLE001 # whatever breaks it, nobody heard of us
-            replies = dict.fromkeys(by_address, error)
-        for address, name in by_address.items():
-            if isinstance(reply := replies.get(address), BaseException):
-                self._heard[name]({"type": "lost", "why": _broken(reply)})
-
-    @property
-    def is_straight(self) -> bool:
-        """Whether words go straight between the scheduler, which is ours, and its workers."""
-        return self._scheduler is not None
-
-    def send(self, name: str, order: dict[str, Any]) -> None:
-        """Send an order straight to a host; they arrive in this order."""
-        self._loop.call_soon_threadsafe(self._send_straight, name, json.dumps(order))
-
-    def _send_straight(self, name: str, order: str) -> None:
-        # Who cannot be spoken with is taken from the workers by it, and who is no worker any more is lost.
-        with contextlib.suppress(KeyError):
-            self._scheduler.worker_send(self.addresses[name], {"op": self.dask.WORD, "order": order})
-
-    async def call(self, name: str, function: Any, *arguments: Any) -> Any:
-        """Run a coroutine function of our agent on a host's worker, outside of any task."""
-        address = self.addresses[name]
-        replies = await self._client.run(
-            function, self.dask.plugin_of(self._run), *arguments, workers=[address], on_error="return"
-        )
-        answer = replies.get(address)
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
+        except OSError as error:
+            self._heard[name]({"type": "lost", "why": _broken(error)})
 
     def _make_certificates(self) -> None:
         settings = self.hosts.run
@@ -245,7 +195,7 @@ class ControlPlane:
                 dashboard_address=":0",
                 local_directory=scratch,
             )
-            self._scheduler.stream_handlers[self.dask.WORD] = self._hear_straight
+            self._scheduler.stream_handlers[self.dask.WORD] = self._hear
             await self._scheduler
             self.port = int(self._scheduler.address.rpartition(":")[2])
             address = _url(protocol, self.hosts.run.coordinator or "127.0.0.1", self.port)
@@ -255,14 +205,12 @@ class ControlPlane:
         )
         await self._client
         self._run = str(self._client.id)
-        if not self.is_straight:
-            self._client.subscribe_topic(self.dask.TOPIC, self._hear)
+        if self._scheduler is None:
+            self._client._stream_handlers[self.dask.WORD] = self._hear
         self._client.subscribe_topic("all", self._hear_of_workers)
         # First what ends the agents, so that none begins that nobody would end.
         await self._client.register_plugin(self.dask.CoordinatorIsThere(self._run))
-        await self._client.register_plugin(
-            self.dask.HostAgent(self._run, straight=self._scheduler is not None)
-        )
+        await self._client.register_plugin(self.dask.HostAgent(self._run))
         # A worker that registers before the subscription has come through would never be heard of.
         while self._scheduler is not None and not self._hears_of_workers:
             self._scheduler.log_event("all", {"action": "look"})
@@ -271,8 +219,7 @@ class ControlPlane:
     async def _end(self) -> None:
         if self._client is not None:
             with contextlib.suppress(Exception):
-                for topic in ("all",) if self.is_straight else (self.dask.TOPIC, "all"):
-                    self._client.unsubscribe_topic(topic)
+                self._client.unsubscribe_topic("all")
                 await self._client.unregister_worker_plugin(self.dask.plugin_of(self._run))
             await self._client.close()
         if self._scheduler is not None:
@@ -324,29 +271,15 @@ class ControlPlane:
         if (lost := self._lost_early.pop(address, None)) is not None:
             self._heard[name](lost)
 
-    def _hear_straight(self, worker: str, line: bytes) -> None:
-        """Hear a worker of our own scheduler, once it was taken for its host."""
+    def _hear(self, worker: str, line: bytes, run: str = "") -> None:
+        """Hear a worker, once it was taken for its host."""
+        _ = run
         message = json.loads(line)
         name = self._names.get(worker)
         if name is not None:
             self._heard[name](message)
         elif message.get("type") == "lost":
             self._lost_early[worker] = message
-
-    async def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
-        payload = event[1]
-        if payload.get("run") != self._run:
-            return
-        heard = self._heard.get(self._host_of(payload["host"]))
-        if heard is not None:
-            heard(payload["message"])
-
-    def _host_of(self, worker: Any) -> str:
-        """Return the host that a worker's name is of."""
-        if str(worker) in self._heard:
-            return str(worker)
-        address = next((at for at, identity in self._workers.items() if identity.get("name") == worker), None)
-        return next((name for name, at in self.addresses.items() if at == address), str(worker))
 
     async def _hear_of_workers(self, event: tuple[float, dict[str, Any]]) -> None:
         self._hears_of_workers = True
@@ -375,16 +308,11 @@ class DaskLink:
         self._waiting = Waiting()
         self._process: subprocess.Popen[bytes] | None = None
         self._said: list[str] = []
-        # There before anybody hears of the host: who is told that it is up gives the first order at once.
-        self._orders: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
-        self._passing: concurrent.futures.Future[Any] | None = None
         self._closed = False
         self._is_up = False
 
     def open(self) -> None:
         """Start the worker by ssh; one of another scheduler is only found."""
-        if not self._plane.is_straight:
-            self._passing = self._plane.begin(self._pass_orders())
         self._plane.listen(self.name, self._hear)
         if self._plane.hosts.run.scheduler is not None:
             return
@@ -407,36 +335,18 @@ class DaskLink:
 
     def tell(self, order: dict[str, Any]) -> None:
         """Send an order; they arrive in this order."""
-        if order == {"do": "alive"}:
-            self._plane.say_we_are_here(self.name)
-            return
-        if self._plane.is_straight:
-            self._plane.send(self.name, order)
-            return
-        self._plane.begin(self._orders.put(order))
+        self._plane.send(self.name, order)
 
     def ask(self, order: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """Send a question and wait for its answer."""
         number = self._waiting.number()
-        question = {**order, "id": number}
-        if self._plane.is_straight:
-            self._plane.send(self.name, question)
-            return self._waiting.wait(self.name, number, timeout_s)
-        call = self._plane.call(self.name, self._plane.dask.exchange, question, timeout_s)
-        try:
-            reply: dict[str, Any] = self._plane.wait(call, timeout_s + 1)
-        except Exception as error:
-            raise RunError(f"{self.name}: {_broken(error)}") from error
-        return reply
+        self._plane.send(self.name, {**order, "id": number})
+        return self._waiting.wait(self.name, number, timeout_s)
 
     def close(self) -> None:
         """Let go of it, once it has its orders: the worker ends with its ssh, and the agent with it."""
         self._closed = True
-        if self._passing is not None:
-            # The last order says whether the bundle there is to be removed.
-            self._plane.begin(self._orders.put(None))
-            concurrent.futures.wait([self._passing], PASS_S)
-        elif self._is_up:
+        if self._is_up:
             # Who answers has what was sent before; an agent that leaves at once need not answer.
             with contextlib.suppress(RunError):
                 self.ask({"do": "ping"}, PASS_S)
@@ -462,15 +372,6 @@ class DaskLink:
             self._waiting.broke(str(message["why"]))
         if not self._closed:
             self._heard(self.name, message)
-
-    async def _pass_orders(self) -> None:
-        while (order := await self._orders.get()) is not None:
-            try:
-                await self._plane.call(self.name, self._plane.dask.tell, order)
-            except Exception as error:  # noqa: BLE001 # whatever breaks it, the host is lost
-                if not self._closed:
-                    self._heard(self.name, {"type": "lost", "why": _broken(error)})
-                return
 
     def _watch(self) -> None:
         process = self._process

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
 import math
@@ -36,10 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-TOPIC: Final = "loadstone"
-"""Of what agents say where the scheduler is somebody else's: an event that a client subscribes to."""
 WORD: Final = "loadstone-word"
-"""Of what goes straight between a worker and the coordinator's own scheduler, either way."""
+"""Of what goes between a coordinator and its agents by the connections of a scheduler, either way."""
 CONNECT_S: Final = 10.0
 CLOSE_S: Final = 3.0
 FIGURES_EVERY_S: Final = 60.0
@@ -115,13 +114,44 @@ class HostWorker(DASK.Worker):  # type: ignore[misc] # it has no types
             await super().heartbeat()
 
 
+def pass_order(scheduler: Any, address: str, run: str, order: str) -> None:
+    """Send an order to a worker. Who is no worker any more was told of as lost."""
+    # Who cannot be spoken with is taken from the workers by it.
+    with contextlib.suppress(KeyError):
+        scheduler.worker_send(address, {"op": WORD, "run": run, "order": order})
+
+
+def pass_word(
+    scheduler: Any,
+    *,
+    run: str,
+    worker: str = "",
+    line: bytes = b"",
+    client: str = "",
+    address: str = "",
+    order: str = "",
+) -> None:
+    """Pass the line of a worker to the run's coordinator, or the order of that to a worker.
+
+    What a scheduler that is somebody else's does with words, for all runs on it.
+    """
+    if worker:
+        scheduler.client_send(run, {"op": WORD, "worker": worker, "line": line})
+    elif client == run:
+        pass_order(scheduler, address, run, order)
+
+
 class CoordinatorIsThere(SchedulerPlugin):
-    """Ends a coordinator's agents when its connection to the scheduler does, in order or not."""
+    """Passes words on, and ends a coordinator's agents when its connection to the scheduler does."""
 
     def __init__(self, client: str) -> None:
         self.name = plugin_of(client)
         self._client = client
         self._ending: asyncio.Task[None] | None = None
+
+    async def start(self, scheduler: Any) -> None:
+        """Know words from now on. They stay known: a scheduler ends a connection that says anything else."""
+        scheduler.stream_handlers.setdefault(WORD, functools.partial(pass_word, scheduler))
 
     def remove_client(self, scheduler: Any, client: str) -> None:
         """Take the agents away from all workers."""
@@ -137,21 +167,18 @@ class CoordinatorIsThere(SchedulerPlugin):
 class HostAgent(WorkerPlugin):
     """Owns the agent process of one worker."""
 
-    def __init__(self, client: str, *, straight: bool) -> None:
-        """`straight`: the scheduler knows `WORD`, because it is the coordinator's."""
+    def __init__(self, client: str) -> None:
         self.name = plugin_of(client)
         self._run = client
-        self._straight = straight
         self._worker: Any = None
         self._process: asyncio.subprocess.Process | None = None
         self._reading: asyncio.Task[None] | None = None
-        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
 
     async def setup(self, worker: Any) -> None:
         """Start the agent."""
         self._worker = worker
-        if self._straight:
-            worker.stream_handlers[WORD] = self.hear
+        # The same for all runs, and for ever: a worker ends a connection that says anything else.
+        worker.stream_handlers.setdefault(WORD, functools.partial(hear_order, worker))
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -177,30 +204,11 @@ class HostAgent(WorkerPlugin):
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
 
-    async def tell(self, order: dict[str, Any]) -> None:
-        """Pass an order on. Raises `ConnectionError` where the agent is gone: nobody may have heard of it."""
-        if self._process is not None and self._process.returncode is not None:
-            raise ConnectionError(self._process.returncode)
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.write(json.dumps(order).encode() + b"\n")
-            with contextlib.suppress(ConnectionError):
-                await self._process.stdin.drain()
-
     def hear(self, order: str) -> None:
-        """Pass an order on that came straight; an agent that is gone was told of as such."""
+        """Pass an order on; an agent that is gone was told of as such."""
         if self._process is not None and self._process.stdin is not None:
             with contextlib.suppress(ConnectionError):
                 self._process.stdin.write(order.encode() + b"\n")
-
-    async def exchange(self, order: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        """Pass a question on and return its answer."""
-        number = int(order["id"])
-        self._answers[number] = asyncio.get_running_loop().create_future()
-        try:
-            await self.tell(order)
-            return await asyncio.wait_for(self._answers[number], timeout_s)
-        finally:
-            self._answers.pop(number, None)
 
     async def _read(self) -> None:
         process = self._process
@@ -214,44 +222,26 @@ class HostAgent(WorkerPlugin):
             why = say("hosts.ended.endless", most_bytes=LINE_BYTES)
         else:
             why = why_gone(await process.wait(), [], ssh=False)
-        gone = {"type": "lost", "why": why}
-        self._say(gone, json.dumps(gone).encode())
+        self._say(json.dumps({"type": "lost", "why": why}).encode())
 
     def _pass_on(self, line: bytes) -> None:
-        """Give an answer to who waits for it, and everything else to the coordinator."""
+        """Let the coordinator hear what the agent says, and nothing else that is written there."""
         with contextlib.suppress(ValueError, RecursionError):
-            message = json.loads(line)
-            if not is_message(message):
-                return
-            waiting = self._answers.get(message.get("id", -1))
-            if waiting is not None and not waiting.done():
-                waiting.set_result(message)
-            else:
-                self._say(message, line)
+            if is_message(json.loads(line)):
+                self._say(line)
 
-    def _say(self, message: dict[str, Any], line: bytes) -> None:
+    def _say(self, line: bytes) -> None:
         """Let the coordinator hear it; where it is gone, so is what it would have heard."""
         with contextlib.suppress(OSError):
-            if self._straight:
-                # As the line it came as: Dask would look at each part of it, on both sides.
-                self._worker.batched_stream.send({"op": WORD, "line": line})
-            else:
-                envelope = {"run": self._run, "host": self._worker.name, "message": message}
-                self._worker.log_event(TOPIC, envelope)
+            # As the line it came as: Dask would look at each part of it, on every side.
+            self._worker.batched_stream.send({"op": WORD, "run": self._run, "line": line})
 
 
-async def tell(plugin: str, order: dict[str, Any], *, dask_worker: Any) -> bool:
-    """Pass an order to an agent of a worker."""
-    await dask_worker.plugins[plugin].tell(order)
-    return True
-
-
-async def exchange(
-    plugin: str, order: dict[str, Any], timeout_s: float, *, dask_worker: Any
-) -> dict[str, Any]:
-    """Ask an agent of a worker."""
-    reply: dict[str, Any] = await dask_worker.plugins[plugin].exchange(order, timeout_s)
-    return reply
+def hear_order(worker: Any, run: str, order: str) -> None:
+    """Pass an order to this run's agent on a worker; one that is not there any more does nothing."""
+    agent = worker.plugins.get(plugin_of(run))
+    if agent is not None:
+        agent.hear(order)
 
 
 def main() -> int:
