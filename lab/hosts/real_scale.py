@@ -2,13 +2,14 @@
 
 Each host is a network namespace with an ssh server, an agent and an engine. The device is simulated
 (`ioengine=null`, 100 IOPS), because all engines share this machine's CPUs. Prints what the coordinator and
-its ssh clients take of a CPU, how late a second is shown, and how long the engines go on after Ctrl-C.
-Needs root and sshd. Removes what it made.
+what carries its words (ssh clients, or a scheduler of its own process) take of a CPU, how late a second is
+shown, and how long the engines go on after Ctrl-C. Needs root and sshd. Removes what it made.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -22,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from lab.hosts import namespaces
 from lab.hosts.namespaces import NamespaceHosts
+from lab.hosts.standing import StandingScheduler
+from lab.hosts.trial import EVERY_WAY, STANDING
 
 from loadstone.api.jobs.job_changes import JobChanges
 from loadstone.api.on_hosts import works_of_hosts
@@ -36,7 +39,7 @@ from loadstone.plan.safety.guard import Consent
 from loadstone.session import RunRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from loadstone.plan.model import Plan
 
@@ -48,12 +51,13 @@ PATIENCE_S = 120.0
 class CountingDisplay:
     """A display that notes when it was shown each second, and asks for the end after so many."""
 
-    def __init__(self, hosts: NamespaceHosts, seconds: int) -> None:
-        self._hosts, self._seconds = hosts, seconds
+    def __init__(self, hosts: NamespaceHosts, seconds: int, carriers: Callable[[], list[int]]) -> None:
+        """`carriers`: the processes that carry words, besides this one."""
+        self._hosts, self._seconds, self._carriers = hosts, seconds, carriers
         self.shown: list[tuple[int, int]] = []
         """Wall clock, and the second's end on the run's clock."""
         self.cpu: list[tuple[float, float, float]] = []
-        """Time, and processor time of this process and of its children, at the first second and the last."""
+        """Time, and CPU time of this process and of the carriers, at the first second and the last."""
         self.engines = 0
         self.stopped_s: float | None = None
 
@@ -66,7 +70,7 @@ class CountingDisplay:
             return
         self.shown.append((time.time_ns(), int(event["t_ns"])))
         if len(self.shown) in {1, self._seconds}:
-            self.cpu.append((time.monotonic(), time.process_time(), cpu_s(children())))
+            self.cpu.append((time.monotonic(), time.process_time(), cpu_s(self._carriers())))
         if len(self.shown) == self._seconds:
             threading.Thread(target=self._stop).start()
 
@@ -107,12 +111,15 @@ def measured(count: int, seconds: int, transport: str) -> dict[str, Any]:
     with (
         NamespaceHosts(count, name="hostsscale") as hosts,
         tempfile.TemporaryDirectory(prefix="loadstone-hosts-scale-") as directory,
+        StandingScheduler(hosts) if transport == STANDING else contextlib.nullcontext() as standing,
     ):
         # Their interpreters start on two CPUs; a host that is late is not lost.
-        settings = f'transport = "{transport}"\nconnect_s = 3000\nlost_after_s = 300\nlead_s = 20'
+        way = f'transport = "{transport}"' if standing is None else standing.settings
+        settings = f"{way}\nconnect_s = 3000\nlost_after_s = 300\nlead_s = 20"
         file = read_hosts_file(hosts.hosts_toml(run=settings))
         workload = read_jobfiles([TextSource(JOB, name="scale.fio")])
-        display = CountingDisplay(hosts, seconds)
+        carriers = children if standing is None else standing.scheduler
+        display = CountingDisplay(hosts, seconds, carriers)
         request = HostsRequest(
             asked=RunRequest(request={}, inputs={}, workload_json=workload.model_dump_json(), notes=[]),
             out_dir=Path(directory) / "out",
@@ -141,13 +148,13 @@ def figures(seen: CountingDisplay, bundle: Bundle) -> dict[str, Any]:
     """Return what was noted as figures."""
     origin_ns = int((bundle.event("start") or {})["unix_ns"])
     late_s = [(at_ns - origin_ns - end_ns) / 1e9 for at_ns, end_ns in seen.shown]
-    (first_s, own_s, ssh_s), (last_s, own_end_s, ssh_end_s) = seen.cpu
+    (first_s, own_s, carriers_s), (last_s, own_end_s, carriers_end_s) = seen.cpu
     length_s = last_s - first_s
     skews = [part.start_skew_ns or 0 for part in (bundle.hosts.hosts if bundle.hosts else ())]
     return {
         "seconds": round(length_s, 1),
         "coordinator_cpu_percent": round(100 * (own_end_s - own_s) / length_s, 2),
-        "ssh_clients_cpu_percent": round(100 * (ssh_end_s - ssh_s) / length_s, 2),
+        "carriers_cpu_percent": round(100 * (carriers_end_s - carriers_s) / length_s, 2),
         "shown_late_s": {"median": round(statistics.median(late_s), 3), "most": round(max(late_s), 3)},
         "start_spread_ms": round(max(skews) / 1e6, 3),
         "engines_gone_after_s": None if seen.stopped_s is None else round(seen.stopped_s, 3),
@@ -158,7 +165,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--hosts", type=int, default=64)
     parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--transport", choices=["dask", "pipe"], default="dask")
+    parser.add_argument("--transport", choices=EVERY_WAY, default="dask")
     options = parser.parse_args()
     if (why := namespaces.missing()) is not None:
         print(f"not measured: {why}")

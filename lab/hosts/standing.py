@@ -65,6 +65,10 @@ class StandingScheduler(Programs):
             lambda: all("Registered to" in self.said(name) for name in every), "worker for each host", *every
         )
 
+    def scheduler(self) -> list[int]:
+        """Return the scheduler's process."""
+        return [self._processes[0].pid]
+
     def _own(self, name: str) -> list[str]:
         files = self._certificates
         words = ["--tls-ca-file", f"{files}/ca.pem", "--tls-cert", f"{files}/{name}.pem"]
