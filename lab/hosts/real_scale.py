@@ -114,8 +114,8 @@ def measured(count: int, seconds: int, transport: str) -> dict[str, Any]:
         StandingScheduler(hosts) if transport == STANDING else contextlib.nullcontext() as standing,
     ):
         # Their interpreters start on two CPUs; a host that is late is not lost.
-        way = f'transport = "{transport}"' if standing is None else standing.settings
-        settings = f"{way}\nconnect_s = 3000\nlost_after_s = 300\nlead_s = 20"
+        transport_line = f'transport = "{transport}"' if standing is None else standing.settings
+        settings = f"{transport_line}\nconnect_s = 3000\nlost_after_s = 300\nlead_s = 20"
         file = read_hosts_file(hosts.hosts_toml(run=settings))
         workload = read_jobfiles([TextSource(JOB, name="scale.fio")])
         carriers = children if standing is None else standing.scheduler
