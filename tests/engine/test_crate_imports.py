@@ -78,7 +78,8 @@ def test_the_files_of_all_crates_are_looked_at() -> None:
 def test_crates_use_each_other_as_the_architecture_says() -> None:
     table = re.findall(r"^\| `crates/(\w+)` \|[^|]*\| ([^|]*) \|", text_of("ARCHITECTURE.md"), re.MULTILINE)
     told = {name: set(re.findall(r"`(\w+)`", used)) for name, used in table}
-    assert told == {crate.name: used_by(crate) for crate in CRATES}
+    every = [manifest.parent for manifest in (ROOT / "crates").glob("*/Cargo.toml")]
+    assert told == {crate.name: used_by(crate) for crate in every}
 
 
 def used_by(crate: Path) -> set[str]:

@@ -48,6 +48,13 @@ NO_LIMITS: Final = {
     "max_latency_ns": [0, 0, 0],
     "prepare_only": False,
 }
+NO_ERRORS: Final = {
+    "continue_read": False,
+    "continue_write": False,
+    "ignore_read": [],
+    "ignore_write": [],
+    "continue_after": [],
+}
 NO_FLUSH: Final = {"fsync_every": 0, "fdatasync_every": 0, "at_end": False, "on_close": False}
 PAYLOAD: Final = {
     "fill": {"type": "random"},
@@ -98,13 +105,7 @@ def stream(**changes: Any) -> dict[str, Any]:
         "flush": flush,
         "payload": copy.deepcopy(PAYLOAD),
         "limits": limits,
-        "errors": {
-            "continue_read": False,
-            "continue_write": False,
-            "ignore_read": [],
-            "ignore_write": [],
-            "continue_after": [],
-        },
+        "errors": copy.deepcopy(NO_ERRORS),
         "log_ios": False,
         "verify": None,
         "headers": None,

@@ -127,6 +127,12 @@ class SharedParts:
         return self._patterns[key]
 
 
+def _payload(job: Job, shared: SharedParts, seed: int, place: Place) -> plan.Payload:
+    """Return what a clone writes: what all of its job do, from its own set of repeated blocks."""
+    repeated = stream.dedupe_set(job, seed, REPEATABLE_SEED, place.content_bytes)
+    return shared.payload.model_copy(update={"dedupe_set": repeated})
+
+
 def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int) -> None:
     """Add a clone, and the one that reads back what it wrote."""
     job = shared.job
@@ -144,7 +150,6 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
         limits, heads = _headers(build, job, place, limits)
     elif verify.is_verified(job):
         checks = verify.verification(job, place.ranges, build.run, build.notes, table=build.keeps_table)
-    dedupe_set = stream.dedupe_set(job, seed, REPEATABLE_SEED, place.content_bytes)
     clone_stream = plan.Stream(
         name=f"{job.name}.{clone}",
         worker=0,
@@ -157,7 +162,7 @@ def add(build: PlanDraft, shared: SharedParts, clone: int, stage: int, unit: int
         pattern=shared.pattern(place),
         pace=stream.taking_turns(shared.pace, clone, job.schedule.numjobs or 1),
         flush=shared.flush,
-        payload=shared.payload.model_copy(update={"dedupe_set": dedupe_set}),
+        payload=_payload(job, shared, seed, place),
         limits=limits,
         errors=shared.errors,
         log_ios=job.recording.every_io,
