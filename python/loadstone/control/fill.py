@@ -90,7 +90,11 @@ class FillLevel(Control):
 
     def out_of_reach(self, subject: str, identity: str) -> str:
         """Return that its file system is not mounted where it was."""
-        return f"{identity} is not mounted at {subject}, and the file {FILE} is on it" if identity else ""
+        return (
+            say("control.fill.out_of_reach", file_system=identity, place=subject, file=FILE)
+            if identity
+            else ""
+        )
 
     def agrees(self, requested: str, value: str) -> bool:
         """Return whether it is about as full as was asked for."""

@@ -98,9 +98,13 @@ class OwnGroup(Control):
         for file in limits:
             controller = file.partition(".")[0]
             if controller not in roots:
-                return f"the cgroup has no controller {controller!r}; it has {', '.join(roots) or 'none'}"
+                return say(
+                    "control.own_group.no_controller",
+                    controller=repr(controller),
+                    controllers=", ".join(roots) or "none",
+                )
             if not os.access(roots[controller], os.W_OK):
-                return f"{roots[controller]} may not be written: it needs root"
+                return say("control.own_group.not_writable", path=roots[controller])
             known = _files(roots[controller], controller)
             if known and file not in known:
                 return say(

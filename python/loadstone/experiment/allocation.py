@@ -45,19 +45,19 @@ def why_not(plan: Plan, state: str) -> str | None:
     for target in plan.targets:
         device = target.kind in (TargetKind.BLOCK, TargetKind.NVME)
         if target.kind not in (TargetKind.FILE, TargetKind.BLOCK):
-            return f"{target.path} is neither a file nor a block device"
+            return say("experiment.allocation.no_target", path=target.path)
         if device and state in ("preallocated", "holes"):
-            return f"{target.path} is a device: it can be discarded (first pass), or written (later pass)"
+            return say("experiment.allocation.of_device", path=target.path)
         if device and state != "later pass" and not _takes_discards(target.path):
-            return f"{target.path} takes no discards (discard_max_bytes): later pass is its only state"
+            return say("experiment.allocation.no_discards", path=target.path)
         if not device and state == "trimmed":
-            return f"{target.path} is a file: new, preallocated or holes are its states without data"
+            return say("experiment.allocation.of_file", path=target.path)
     files = any(target.kind is TargetKind.FILE for target in plan.targets)
     writes = any(stream.pattern.write_percent for stream in plan.streams)
     laid_out = any(one.layout is not None and one.layout.write for one in plan.targets)
     if state in ("new", "first pass") and files and (laid_out or not writes):
         load = "that also reads, or has overwrite," if writes else "that only reads"
-        return f"a load {load} lays a new file out: `later pass` says that"
+        return say("experiment.allocation.lays_out", load=load)
     return None
 
 

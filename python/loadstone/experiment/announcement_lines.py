@@ -11,6 +11,7 @@ from loadstone import units
 from loadstone.effects.aliases import mixed_in_words
 from loadstone.experiment.announce import LAYOUT_S
 from loadstone.experiment.prepared import unset_in_words
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,12 +43,12 @@ def lines(announcement: Announcement) -> Iterator[str]:
     yield ""
     yield from _machine(announcement)
     yield ""
-    yield "runs, in order:"
+    yield say("experiment.announced.runs")
     for number, run in enumerate(document.runs[:MOST_RUNS], start=1):
         alone = document.design == "one_at_a_time"
         yield f"  {number}. {_changed_alone(announcement, run) if alone else run.name}"
     if len(document.runs) > MOST_RUNS:
-        yield f"  ... and {len(document.runs) - MOST_RUNS} more (--json lists all)"
+        yield say("experiment.announced.more", more=len(document.runs) - MOST_RUNS)
 
 
 def _design(announcement: Announcement) -> Iterator[str]:
@@ -62,9 +63,9 @@ def _design(announcement: Announcement) -> Iterator[str]:
     for factor in document.factors:
         yield f"  {factor.name} ({factor.meaning}): {', '.join(factor.levels)}"
     for name in document.rarely:
-        yield f"  {name} changes rarely: within a block all runs of a level follow each other"
+        yield say("experiment.announced.rarely", name=name)
     for one, two in document.aliased:
-        yield f"  {one} cannot be told from {two}"
+        yield say("experiment.announced.aliased", name=one, other=two)
     yield from (f"  {sentence}" for sentence in mixed_in_words(document.mixed))
     for scatter, difference in announcement.seen.items():
         yield "  " + seen(scatter, difference, document.blocks)
@@ -93,7 +94,9 @@ def _combinations(announcement: Announcement) -> str:
     count, full = document.combinations, document.full_combinations
     if count == full:
         return f"{count} combination{'s' if count != 1 else ''}"
-    return f"{count} of {full} combinations ({DESIGNS[document.design]})"
+    return say(
+        "experiment.announced.fraction", combinations=count, full=full, design=DESIGNS[document.design]
+    )
 
 
 def _cost(announcement: Announcement) -> Iterator[str]:
@@ -112,16 +115,16 @@ def _cost(announcement: Announcement) -> Iterator[str]:
     bound = "as much as fits into the time" if most is None else f"at most {units.size(most)}"
     yield f"written by the runs: {'nothing' if most == 0 else bound}"
     if announcement.laid_out_bytes:
-        yield f"written before, to lay files out: {units.size(announcement.laid_out_bytes)}"
+        yield say("experiment.announced.laid_out", written_bytes=announcement.laid_out_bytes)
     if announcement.prepared_bytes:
-        yield f"written before runs, to bring targets into a state: {units.size(announcement.prepared_bytes)}"
+        yield say("experiment.announced.prepared", written_bytes=announcement.prepared_bytes)
     if announcement.filled_bytes:
-        yield f"allocated to fill file systems, all times together: {units.size(announcement.filled_bytes)}"
+        yield say("experiment.announced.filled", filled_bytes=announcement.filled_bytes)
     if announcement.writes:
         yield f"written targets: {', '.join(announcement.writes)}"
     budget = announcement.prepared.document.budget.written_bytes
     if budget is not None:
-        yield f"budget of writes: {units.size(budget)}; the experiment ends before exceeding it"
+        yield say("experiment.announced.budget", budget_bytes=budget)
 
 
 def _time(announcement: Announcement) -> Iterator[str]:
@@ -130,13 +133,13 @@ def _time(announcement: Announcement) -> Iterator[str]:
         yield from _recorded(recorded)
         return
     if not length:
-        yield "time: not known: runs end by bytes"
+        yield say("experiment.announced.unknown_time")
         return
     yield f"time: about {units.whole_seconds(length)}"
     each, built = announcement.prepared.beside_s, announcement.built
     layouts = f", {LAYOUT_S:g} s to build each of {built} layout{'' if built == 1 else 's'}" if built else ""
     assumed = units.whole_seconds(announcement.assumed_s)
-    yield f"  of these {assumed} are assumed: {each:g} s beside each run{layouts}"
+    yield say("experiment.announced.assumed", assumed=assumed, each=f"{each:g}", layouts=layouts)
 
 
 def _recorded(recorded: RecordedTimes) -> Iterator[str]:
@@ -144,13 +147,13 @@ def _recorded(recorded: RecordedTimes) -> Iterator[str]:
         f"{recorded.runs} run{'' if recorded.runs == 1 else 's'} took {units.whole_seconds(recorded.took_s)}"
     )
     if not recorded.missing:
-        yield f"time: nothing is missing; its {took}"
+        yield say("experiment.announced.nothing_missing", runs=took)
         return
     rest = "not known" if recorded.rest_s is None else f"about {units.whole_seconds(recorded.rest_s)}"
     every = recorded.runs + recorded.missing
-    yield f"time: {rest} for the {recorded.missing} of {every} runs that are missing"
+    yield say("experiment.announced.rest", rest=rest, missing=recorded.missing, every=every)
     beside = "" if recorded.beside_s is None else f", {recorded.beside_s:.1f} s of each beside its load"
-    yield f"  as recorded: its {took}{beside}"
+    yield say("experiment.announced.recorded", runs=took, beside=beside)
 
 
 def _rehearsal(announcement: Announcement) -> Iterator[str]:
@@ -161,14 +164,14 @@ def _rehearsal(announcement: Announcement) -> Iterator[str]:
     ]
     if parts:
         length = units.whole_seconds(max(1.0, announcement.rehearsal_s))
-        yield f"  with {length} to {' and '.join(parts)} before the first run"
+        yield say("experiment.announced.rehearsal", length=length, steps=" and ".join(parts))
     if size.commands:
-        yield "  without the time that commands take"
+        yield say("experiment.announced.commands")
 
 
 def _machine(announcement: Announcement) -> Iterator[str]:
     changed = bool(announcement.changes or announcement.layouts)
-    yield "changed on this machine, and put back:" if changed else "changed on this machine: nothing"
+    yield say("experiment.announced.changed") if changed else say("experiment.announced.unchanged")
     together: dict[tuple[str, str, str], list[str]] = {}
     for one in announcement.changes:
         together.setdefault((one["control"], one["subject"], one["for"]), []).append(one["value"])
@@ -176,10 +179,10 @@ def _machine(announcement: Announcement) -> Iterator[str]:
         of = f" of {subject}" if subject else ""
         yield f"  {control}{of}: {' | '.join(values)} ({runs})"
     for layout in announcement.layouts:
-        yield f"  layout {layout['name']}, for targets {', '.join(layout['volumes'])}:"
+        yield say("experiment.announced.layout", name=layout["name"], targets=", ".join(layout["volumes"]))
         yield from (f"    {command}" for command in layout["build"])
     if changed:
-        yield "each of these is set once and put back before the first run: what is refused is said then"
+        yield say("experiment.announced.set_once")
     yield from (f"WITHOUT EFFECT ON A TARGET: {one}" for one in announcement.elsewhere)
     yield from (f"CANNOT BE SET HERE: {unset}" for unset in unset_in_words(announcement.prepared.unset))
     for device in announcement.consent:
