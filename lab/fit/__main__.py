@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.fit import lines, model
+from lab.fit.nameless import UNCOUNTED, fit_unexplained
 from lab.fit.pointed import AS_TOLD, fit_pointed
 from lab.probes import rows
 
-from loadstone.explanations.weights import FILE, FITTED, Fitted, FittedOn, Logistic
+from loadstone.explanations.weights import FILE, FITTED, Fitted, FittedOn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,8 +50,7 @@ def fitted() -> Fitted:
         decided=AS_TOLD,
         causes=AS_TOLD,
         decided_causes=AS_TOLD,
-        unexplained=Logistic(intercept=0.0, slopes={"share": 1.0, "storage": 0.0}),
-        unexplained_frequency=AS_TOLD,
+        unexplained=UNCOUNTED,
         pointed=AS_TOLD,
         limited=limited,
     )
@@ -69,6 +69,7 @@ def counted_anew() -> Fitted:
 def _counted(fit: Fitted, later: Sequence[Row]) -> Fitted:
     """Return a fit with how often what it tells was right."""
     fit = fit.model_copy(update=model.fit_frequencies(model.sample(later, alone=True), fit))
+    fit = fit.model_copy(update={"unexplained": fit_unexplained(later, fit)})
     return fit.model_copy(update={"pointed": fit_pointed(later, fit)})
 
 

@@ -31,12 +31,11 @@ from loadstone.audit.belief import (
     finding_key,
     given,
 )
-from loadstone.explanations.as_often_right import of_unexplained
 from loadstone.explanations.strangeness import FAR
 from loadstone.explanations.weights import Frequency, Logistic, Weights
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from lab.fit.evidence import Evidence, EvidenceTable
     from lab.probes.kind import SituationKind
@@ -339,7 +338,7 @@ def fit_probed(of: BelievedLines) -> tuple[Logistic, float]:
 
 def fit_frequencies(
     of: FitSample, fitted: Fitted, leave: Callable[[Row], bool] | None = None
-) -> dict[str, Frequency | Logistic]:
+) -> dict[str, Frequency]:
     """Return how often the cautious answer was right, of lines it was not fitted on (isotonic regression).
 
     Of numbers with an open question of their own, and of the explanations.
@@ -348,7 +347,7 @@ def fit_frequencies(
     beliefs = np.array([cautious(one, fitted) for one in used.told])
     truth = np.array(used.honest)
     is_open = np.array([one["open"] >= MOSTLY for one in used.told])
-    curves: dict[str, Frequency | Logistic] = {}
+    curves: dict[str, Frequency] = {}
     for name, chosen in (("frequency", ~is_open), ("open_frequency", is_open)):
         curves[name] = _counted(beliefs[chosen], truth[chosen])
     return curves | fit_causes(of, fitted.weights, leave)
@@ -356,44 +355,29 @@ def fit_frequencies(
 
 def fit_causes(
     of: FitSample, weights: Weights, leave: Callable[[Row], bool] | None = None
-) -> dict[str, Frequency | Logistic]:
+) -> dict[str, Frequency]:
     """Return how often the most probable explanation was right, of lines the weights were not fitted on.
 
-    Of numbers that a rule decided otherwise of, the storage; of lies, the most probable cause. Something
-    unexplained can be right only where the cause is in no list: all lies count there a second time, as they
-    were probed without their explanation, each as `UNLISTED` of one.
+    Of numbers that a rule decided otherwise of, the storage; of lies, the most probable cause that has a
+    name. Something unexplained is counted elsewhere (`lab.fit.nameless`).
     """
     used = np.array([leave is None or not leave(row) for row in of.rows])
     honest = np.array([lines.kind_row(row).honest for row in of.rows])
     decided = ~np.array([undecided(row) for row in of.rows])
-    listed, removed = (table.causes(weights) for table in of.tables)
-    of_listed, of_removed = (table.measuring(weights) for table in of.tables)
+    table, _ = of.tables
+    listed, of_listed = table.causes(weights), table.measuring(weights)
     lies = used & ~honest
-    without = lies & removed.unknown & np.array([bool(row.get("tried_without")) for row in of.rows])
-    named, nameless = lies & ~listed.unknown, lies & listed.unknown
-    answers = [
-        of_unexplained(float(share), float(storage))
-        for causes, measures, which in ((listed, of_listed, nameless), (removed, of_removed, without))
-        for share, storage in zip(causes.part[which], measures[which], strict=True)
-    ]
-    right = np.concatenate([listed.right[nameless], removed.right[without]])
-    counts = np.concatenate([np.ones(nameless.sum()), np.full(without.sum(), lines.UNLISTED)])
-    unexplained = regression(answers, list(right), list(counts))
-    chances = np.array([unexplained.probability(one) for one in answers])
+    named = lies & ~listed.unknown
     return {
         "decided": _counted(of_listed[used & decided], honest[used & decided]),
         "causes": _counted(listed.part[named & ~decided], listed.right[named & ~decided]),
         "decided_causes": _counted(listed.part[named & decided], listed.right[named & decided]),
-        "unexplained": unexplained,
-        "unexplained_frequency": _counted(chances, right, counts),
     }
 
 
-def _counted(predicted: Floats, right: NDArray[np.bool_], counts: Floats | None = None) -> Frequency:
+def _counted(predicted: Floats, right: NDArray[np.bool_]) -> Frequency:
     order = np.argsort(predicted, kind="stable")
-    return isotonic(
-        predicted[order], right[order].astype(np.float64), None if counts is None else counts[order]
-    )
+    return isotonic(predicted[order], right[order].astype(np.float64))
 
 
 @dataclass(frozen=True)
@@ -420,16 +404,14 @@ class ToldAlike:
         return (other.share - self.share) / math.sqrt(sum(errors))
 
 
-def isotonic(predicted: Floats, truth: Floats, counts: Floats | None = None) -> Frequency:
-    """Return frequencies that never fall. `predicted`: in order. `counts`: of each as so many.
+def isotonic(predicted: Floats, truth: Floats) -> Frequency:
+    """Return frequencies that never fall. `predicted`: in order.
 
     Neighbours that would fall, or that cannot be told apart, are put together, the most alike first.
     """
     parts = np.array_split(np.arange(len(predicted)), max(1, len(predicted) // LEAST_IN_A_STEP))
-    each = np.ones(len(truth)) if counts is None else counts
     steps = [
-        ToldAlike((truth * each)[part].sum(), each[part].sum(), predicted[part[0]], predicted[part[-1]])
-        for part in parts
+        ToldAlike(truth[part].sum(), len(part), predicted[part[0]], predicted[part[-1]]) for part in parts
     ]
     while len(steps) > 1:
         apart = [one.apart(other) for one, other in itertools.pairwise(steps)]
@@ -456,18 +438,23 @@ def regression(
     rows: Sequence[dict[str, float]],
     honest: Sequence[bool],
     counts: Sequence[float] | None = None,
+    *,
+    bounds: Mapping[str, tuple[float | None, float | None]] = SLOPES,
 ) -> Logistic:
-    """Return the regression at the frequencies as they were drawn. `counts`: of each as so many."""
+    """Return the regression at the frequencies as they were drawn. `counts`: of each as so many.
+
+    `bounds`: of slopes; one that is not in it only takes away.
+    """
     names = sorted(rows[0])
     values = np.array([[one[name] for name in names] for one in rows])
     truth = np.array(honest, np.float64)
     each = np.ones(len(truth)) if counts is None else np.array(counts)
-    bounds = [(None, None), *(SLOPES.get(name, (None, 0.0)) for name in names)]
+    limits = [(None, None), *(bounds.get(name, (None, 0.0)) for name in names)]
 
     def loss(point: Floats) -> float:
         at = point[0] + values @ point[1:]
         return float((each * (np.logaddexp(0, at) - truth * at)).sum() + RIDGE / 2 * (point[1:] ** 2).sum())
 
-    optimum = minimize(loss, np.zeros(1 + len(names)), method="L-BFGS-B", bounds=bounds)
+    optimum = minimize(loss, np.zeros(1 + len(names)), method="L-BFGS-B", bounds=limits)
     told_slopes = {name: round(float(at), 4) for name, at in zip(names, optimum.x[1:], strict=True)}
     return Logistic(intercept=round(float(optimum.x[0]), 4), slopes=told_slopes)

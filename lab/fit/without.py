@@ -95,7 +95,8 @@ def _without(
             "probed": probed,
             "strange": model.fit_strange(sample, leave),
             "limited": limited,
-            # Counted with what is left out. It changes how sure a finding is, and not what is first.
+            # Not counted anew: it changes how sure a finding is, and not what is first. So is what the
+            # unexplained is told by, which stays that of the whole calibration.
             "pointed": AS_TOLD,
         }
     )

@@ -71,8 +71,28 @@ def untried(row: Row, fitted: Fitted) -> Said:
     return _outcome_of(row, [list(one) for one in row["plain"]["causes"]], fitted)
 
 
-def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> Said:
-    """Return what is said after probes, some explanations left out of the list also as they were chosen."""
+@dataclass(frozen=True)
+class WeighedLine:
+    """What probes made of a line, before anything is told as often as it was right."""
+
+    row: Row
+    weighed: tuple[Weighed, ...]
+    features: dict[str, float]
+    sure: float
+    """How probable it is that the number measures the storage."""
+    causes: list[list[Any]]
+    """Findings, that of probes among them: rule, confidence, effect."""
+    pointed: Weighed
+    """What probes alone point at."""
+
+    @property
+    def decided(self) -> bool:
+        """Whether a rule decided otherwise."""
+        return any(one[0] != "probes" and one[2] in DECIDE and one[1] >= CREDIBLE for one in self.causes)
+
+
+def weighed_line(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> WeighedLine:
+    """Return what probes made of a line, some explanations left out of the list also as they were chosen."""
     row = _rarely_right_suspected(row, fitted)
     measured = rows.weighable(row, without=bool(without))
     alone = weigh(measured.facts, measured.probed, without=without, weights=fitted.weights)
@@ -97,15 +117,27 @@ def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> S
         causes = [[*one[:2], "note"] if one[:2] in PLATEAUS else one for one in causes]
     if sure >= EVEN:
         causes = [[*one[:2], "note"] if one[0] == "probes" else one for one in causes]
-    decided = any(one[0] != "probes" and one[2] in DECIDE and one[1] >= CREDIBLE for one in causes)
-    named = any(one[0] == "probes" and one[2] != "note" for one in causes)
-    pointed_at = pointed.explanation.name if named else None
-    explained = tuple(as_often_right(weighed, sure, decided=decided, pointed=pointed_at, fitted=fitted))
-    probes_sure = round(min(belief.MOST, _chances(explained)[pointed.explanation.name]), 2)
-    causes = [["probes", probes_sure, one[2]] if one[0] == "probes" else one for one in causes]
-    return _outcome_of(
-        row, causes, fitted, ProbedBelief(explained, measuring(explained), pointed.explanation.name)
+    return WeighedLine(row, tuple(weighed), features, sure, causes, pointed)
+
+
+def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> Said:
+    """Return what is said after probes, some explanations left out of the list also as they were chosen."""
+    line = weighed_line(row, fitted, without)
+    name = line.pointed.explanation.name
+    named = any(one[0] == "probes" and one[2] != "note" for one in line.causes)
+    explained = tuple(
+        as_often_right(
+            line.weighed,
+            line.sure,
+            line.features,
+            decided=line.decided,
+            pointed=name if named else None,
+            fitted=fitted,
+        )
     )
+    probes_sure = round(min(belief.MOST, _chances(explained)[name]), 2)
+    causes = [["probes", probes_sure, one[2]] if one[0] == "probes" else one for one in line.causes]
+    return _outcome_of(line.row, causes, fitted, ProbedBelief(explained, measuring(explained), name))
 
 
 @dataclass(frozen=True)

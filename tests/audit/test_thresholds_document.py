@@ -102,7 +102,6 @@ COUNTED = (
     "decided",
     "causes",
     "decided_causes",
-    "unexplained_frequency",
     "pointed",
 )
 REGRESSIONS = {

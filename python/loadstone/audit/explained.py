@@ -6,7 +6,7 @@ is done in `explanations`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from loadstone.audit import belief
@@ -39,6 +39,8 @@ class AfterProbes:
     tried: tuple[Tried, ...]
     measures: float | None
     """None where nothing was tried."""
+    features: dict[str, float] = field(default_factory=dict)
+    """What that rests on."""
 
     @classmethod
     def of(cls, verdict: Verdict, case: Case) -> Self | None:
@@ -58,7 +60,8 @@ class AfterProbes:
             return cls(tuple(weighed), (), None)
         grounds = belief.grounds(verdict.causes, verdict.missing, verdict.checked)
         readings = belief.TriedReadings.of(case.job_facts, case.probed)
-        return cls(tuple(weighed), tried, belief.probed(*grounds, weighed, readings))
+        features = belief.features(*grounds) | belief.of_probes(weighed, readings)
+        return cls(tuple(weighed), tried, belief.after_probes(features), features)
 
     def told(self, causes: Sequence[Cause]) -> list[Weighed]:
         """Return the explanations as they are told beside these findings."""
@@ -67,7 +70,7 @@ class AfterProbes:
         says = {one.evidence["points_at"] for one in causes if one.rule == "probes" and one.effect != "note"}
         pointed = next((one.explanation.name for one in self.weighed if one.explanation.says in says), None)
         decided = any(map(_decides, causes))
-        return as_often_right(self.weighed, self.measures, decided=decided, pointed=pointed)
+        return as_often_right(self.weighed, self.measures, self.features, decided=decided, pointed=pointed)
 
     def chance_of(self, rule: RuleName) -> float:
         """Return how probable what a rule points at is after probes; 1 where nothing was tried."""

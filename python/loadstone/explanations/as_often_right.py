@@ -16,7 +16,7 @@ from loadstone.explanations.weigh import measuring, scaled
 from loadstone.explanations.weights import FITTED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from loadstone.explanations.weigh import Weighed
     from loadstone.explanations.weights import Fitted
@@ -25,12 +25,16 @@ STEEPEST: Final = 64.0
 HALVINGS: Final = 40
 LEAST_SHARE: Final = 0.001
 LEAST_STORAGE: Final = 0.01
+LEAST_SURE: Final = 0.005
 """Nearer to nothing no two shares can be told apart."""
+OF_BELIEF: Final = ("limited", "open", "strange", "suspicion")
+"""Features of the belief that tell something of the unexplained, too."""
 
 
 def as_often_right(
     weighed: Sequence[Weighed],
     measures: float,
+    features: Mapping[str, float],
     *,
     decided: bool,
     pointed: str | None = None,
@@ -40,14 +44,20 @@ def as_often_right(
 
     `measures`: how probable it is that the number measures the storage. Where a rule `decided` otherwise,
     what the explanations give to the storage is told as often as that was right beside such a finding.
-    `pointed`: the explanation that a finding of probes names; None where none does.
+    `features`: those of the belief that it does. `pointed`: the explanation that a finding of probes names;
+    None where none does.
     """
-    every = _causes_as_often_right(weighed, measures, decided=decided, fitted=fitted)
+    every = _causes_as_often_right(weighed, measures, features, decided=decided, fitted=fitted)
     return _as_pointed(every, pointed, fitted)
 
 
 def _causes_as_often_right(
-    weighed: Sequence[Weighed], measures: float, *, decided: bool, fitted: Fitted
+    weighed: Sequence[Weighed],
+    measures: float,
+    features: Mapping[str, float],
+    *,
+    decided: bool,
+    fitted: Fitted,
 ) -> list[Weighed]:
     sure = fitted.decided.of(measuring(weighed)) if decided else measures
     every = scaled(weighed, sure)
@@ -57,8 +67,10 @@ def _causes_as_often_right(
         return every
     shares = [one.probability / whole for one in causes]
     if causes[0].explanation.name == UNEXPLAINED:
-        features = of_unexplained(shares[0], measuring(weighed))
-        right = fitted.unexplained_frequency.of(fitted.unexplained.probability(features))
+        doubts = _doubts(every, shares[0], measuring(weighed), features, decided=decided)
+        right = fitted.unexplained.probability(doubts)
+        # Counted of all numbers of which nothing is more probable, honest ones among them.
+        right = min(1.0, right / whole) if every[0] is causes[0] else right
     else:
         right = (fitted.decided_causes if decided else fitted.causes).of(shares[0])
     tempered_shares = tempered(shares, right)
@@ -86,13 +98,42 @@ def _as_pointed(every: list[Weighed], pointed: str | None, fitted: Fitted) -> li
     return sorted(again, key=lambda one: -one.probability)
 
 
-def of_unexplained(share: float, storage: float) -> dict[str, float]:
-    """Return the features of something unexplained: its share of all causes, and what is left to the storage.
+def doubts_of_unexplained(
+    weighed: Sequence[Weighed],
+    measures: float,
+    features: Mapping[str, float],
+    *,
+    decided: bool,
+    fitted: Fitted,
+) -> dict[str, float] | None:
+    """Return what tells how often something unexplained is right; None where another is more probable."""
+    every = scaled(weighed, fitted.decided.of(measuring(weighed)) if decided else measures)
+    if every[0].explanation.name != UNEXPLAINED:
+        return None
+    whole = sum(one.probability for one in every if one.explanation.effect != "measures")
+    return _doubts(every, every[0].probability / whole, measuring(weighed), features, decided=decided)
 
-    Where its cause has no name, readings fit the storage better than they do any other cause.
+
+def _doubts(
+    every: Sequence[Weighed], share: float, storage: float, features: Mapping[str, float], *, decided: bool
+) -> dict[str, float]:
+    """Return its share of all causes, what is left to the storage, and what else is in doubt.
+
+    Where its cause has no name, readings fit the storage (as weighed, and as believed) better than they do
+    any other cause.
     """
-    bounded = min(max(share, LEAST_SHARE), 1 - LEAST_SHARE)
-    return {"share": math.log(bounded / (1 - bounded)), "storage": math.log(storage + LEAST_STORAGE)}
+    return {
+        "share": _log_odds(share, LEAST_SHARE),
+        "storage": math.log(storage + LEAST_STORAGE),
+        "sure": _log_odds(measuring(every), LEAST_SURE),
+        "decided": float(decided),
+        **{name: features[name] for name in OF_BELIEF},
+    }
+
+
+def _log_odds(share: float, least: float) -> float:
+    bounded = min(max(share, least), 1 - least)
+    return math.log(bounded / (1 - bounded))
 
 
 def tempered(shares: Sequence[float], first: float) -> list[float]:

@@ -102,11 +102,8 @@ class Fitted(FrozenModel):
     )
     decided_causes: Frequency = Field(description="the same where a rule decided")
     unexplained: Logistic = Field(
-        description="that a cause is in no list, where something unexplained is the most probable one; of "
+        description="that a cause is in no list, where something unexplained is the most probable of all; of "
         "lies one in five is in none"
-    )
-    unexplained_frequency: Frequency = Field(
-        description="how often something unexplained was right, by what `unexplained` tells"
     )
     pointed: Frequency = Field(
         description="how often what probes point at was right, where the verdict names it, by how probable "
