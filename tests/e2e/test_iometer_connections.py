@@ -91,7 +91,9 @@ def has_connections(row: dict[str, str], transactions: int) -> None:
     ios = int(row["Read I/Os"]) + int(row["Write I/Os"])
     connections = int(row["Connections"])
     assert connections == pytest.approx(ios / transactions, abs=2)
-    assert float(row["Connections per Second"]) == pytest.approx(connections / 2, rel=0.05, abs=1)
+    per_second = float(row["Connections per Second"])
+    # Of the same time as the I/Os: on a busy host that is shorter than the run that was asked for.
+    assert per_second == pytest.approx(float(row["IOps"]) / transactions, rel=0.05, abs=2)
     mean_ms, longest_ms = (float(row[f"{name} Connection Time"]) for name in ("Average", "Maximum"))
     assert 0 < mean_ms <= longest_ms
     if row["'Target Type"] == "ALL":
@@ -99,7 +101,8 @@ def has_connections(row: dict[str, str], transactions: int) -> None:
     total_ms = float(row["Total Raw Connection Time"]) / 1e6
     assert total_ms / connections == pytest.approx(mean_ms, rel=0.001)
     # One after the other, and hardly a moment between two.
-    assert 1800 < total_ms < 2200
+    measured_ms = 1000 * connections / per_second
+    assert 0.75 * measured_ms < total_ms < 1.1 * measured_ms
 
 
 @pytest.mark.parametrize(("depth", "transactions"), [(1, 1), (8, 40)])
