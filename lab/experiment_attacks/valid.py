@@ -138,7 +138,7 @@ def aliased(bench: AttackBench) -> None:
             bench.ran(action, path).ends(2).says("budget")
         return
     ended = bench.ran("plan", path).ends(0)
-    if not re.search("cannot be told from|is mixed in part with", ended.out):
+    if not re.search("is aliased with|is mixed in part with", ended.out):
         raise WrongError(f"does not say what is aliased: {ended.out[-800:]}")
 
 
