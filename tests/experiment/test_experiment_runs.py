@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,17 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadstone import exitcodes
-from loadstone.api.experimenting import PlannedExperiment
 from loadstone.bundle import experiment as on_disk
 from loadstone.errors import InputError, RefusedError, Where, each
 from loadstone.experiment import host_checks
-from loadstone.experiment import run as experiment_run
 from loadstone.experiment.announce import announce
 from loadstone.experiment.announcement_lines import lines, seen
 from loadstone.experiment.machine_state import Machine
 from loadstone.experiment.observe import observations
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare, why_refused
-from loadstone.experiment.report_content import measured_runs, story_on_disk
 from loadstone.experiment.run import (
     ExperimentMeans,
     ExperimentOutcome,
@@ -31,7 +27,6 @@ from loadstone.experiment.run import (
     run_experiment,
 )
 from loadstone.plan.safety.guard import Consent
-from loadstone.report.experiment import tables
 from tests.control import machine as files
 from tests.study import simulated
 
@@ -153,41 +148,6 @@ def test_what_is_set_is_seen_recorded_and_put_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.in_turn
-@pytest.mark.slow
-def test_what_stopped_goes_on_with_what_is_missing(tmp_path: Path) -> None:
-    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
-    count = 0
-
-    @contextlib.contextmanager
-    def interrupted(_: Next) -> Iterator[None]:
-        nonlocal count
-        count += 1
-        if count == 4:
-            raise KeyboardInterrupt
-        yield
-
-    with pytest.raises(KeyboardInterrupt):
-        host.run(prepare(path), out, around=interrupted)
-    assert host.swappiness == "60"
-    before = [run.started for run in on_disk.read(out).runs]
-    assert sum(started is not None for started in before) == 4
-    again = prepared_again(out, path, allow_exec=False)
-    outcome = host.run(again, out, stopped=open_stopped(out, again))
-    assert outcome.exit_code == exitcodes.DONE
-    assert len(host.seen) == 5
-    after = [run.started for run in on_disk.read(out).runs]
-    assert after[:3] == before[:3]
-    names = [point.name for point in outcome.study.study.points]
-    assert len(names) == 9
-    assert names[3] == f"{again.document.runs[3].name} (attempt 1)"
-    assert len(observations(out).rows) == 8
-    finished = open_stopped(out, again)
-    assert host.run(again, out, stopped=finished).study.done == finished.earlier.done
-    assert len(host.seen) == 5
-    assert [len(part) for part in measured_runs(finished.earlier.done)] == [8, 0]
-
-
-@pytest.mark.in_turn
 @pytest.mark.parametrize("back", [False, True])
 def test_no_number_rests_on_a_run_in_which_somebody_changed_what_is_for_all(
     tmp_path: Path, back: bool
@@ -224,124 +184,6 @@ def test_no_number_rests_on_a_run_in_which_somebody_changed_what_is_for_all(
         assert host.run(prepare(path), out, stopped=again).study.study.status == "complete"
         assert file.read_text().strip() == before.strip()
         assert len(observations(out).rows) == 8
-
-
-@pytest.mark.in_turn
-@pytest.mark.parametrize("lost", ["removed", "damaged"])
-def test_a_run_that_nothing_can_be_read_of_is_done_again(tmp_path: Path, lost: str) -> None:
-    """Its combination had one run less for good: it counted as complete."""
-    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
-    host.run(prepare(path), out)
-    first = open_stopped(out, prepare(path)).earlier.done[0].point
-    assert first.bundle is not None
-    if lost == "removed":
-        shutil.rmtree(out / first.bundle)
-    else:
-        (out / first.bundle / "manifest.json").write_text("{")
-    stopped = open_stopped(out, prepare(path))
-    assert PlannedExperiment(prepare(path), stopped).missing == [first.name]
-    (note,) = (one.text for one in stopped.notes)
-    assert note == f"done again, because nothing can be read of what they measured: {first.name}"
-    outcome = host.run(prepare(path), out, stopped=stopped)
-    assert outcome.exit_code == exitcodes.DONE
-    assert len(host.seen) == 9
-    names = [point.name for point in outcome.study.study.points]
-    assert (names[0], names[-1]) == (f"{first.name} (attempt 1)", first.name)
-    # An attempt that nothing rests on, and that cannot be read, keeps nobody from the others.
-    assert len(observations(out).rows) == 8
-
-
-def test_what_another_resume_did_meanwhile_is_not_done_twice(tmp_path: Path) -> None:
-    """The study was read before it was claimed: what the other one did was lost, and done again."""
-    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
-
-    @contextlib.contextmanager
-    def interrupted(_: Next) -> Iterator[None]:
-        if len(list(out.glob("runs/*"))) == 6:
-            raise KeyboardInterrupt
-        yield
-
-    with pytest.raises(KeyboardInterrupt):
-        host.run(prepare(path), out, around=interrupted)
-    early = open_stopped(out, prepare(path))
-    host.run(prepare(path), out, stopped=open_stopped(out, prepare(path)))
-    before = {one.name: one.read_bytes() for one in out.glob("*.json")}
-    with pytest.raises(RefusedError, match="another `resume` has gone on with"):
-        host.run(prepare(path), out, stopped=early)
-    assert {one.name: one.read_bytes() for one in out.glob("*.json")} == before
-    assert not list(host.state.glob("*"))
-    assert len(observations(out).rows) == 8
-
-
-def test_runs_of_another_host_or_kernel_are_told_before_and_in_the_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
-
-    @contextlib.contextmanager
-    def interrupted(_: Next) -> Iterator[None]:
-        if len(list(out.glob("runs/*"))) == 3:
-            raise KeyboardInterrupt
-        yield
-
-    with pytest.raises(KeyboardInterrupt):
-        host.run(prepare(path), out, around=interrupted)
-    assert open_stopped(out, prepare(path)).notes == ()
-    own = experiment_run.system()
-    monkeypatch.setattr(experiment_run, "system", lambda: "another, Linux 7.0")
-    stopped = open_stopped(out, prepare(path))
-    (note,) = PlannedExperiment(prepare(path), stopped).notes
-    assert f"runs so far are of another host or kernel ({own}; this is another, Linux 7.0)" in note.text
-    host.run(prepare(path), out, stopped=stopped)
-    story = story_on_disk(out)
-    assert story is not None
-    assert story.systems() == {own: 3, "another, Linux 7.0": 5}
-    (doubt,) = tables.doubts(story)
-    assert f"different hosts or kernels: {own} (3 runs); another, Linux 7.0 (5 runs)." in doubt
-
-
-def in_lines(planned: PlannedExperiment) -> str:
-    return "\n".join(planned.lines).replace("\N{NO-BREAK SPACE}", " ")
-
-
-def test_what_is_missing_takes_as_long_as_what_was_done(tmp_path: Path) -> None:
-    """2 s beside each run are assumed; three runs of 2 s in a session of 9 s took 1 s beside each."""
-    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
-
-    @contextlib.contextmanager
-    def interrupted(_: Next) -> Iterator[None]:
-        if len(list(out.glob("runs/*"))) == 3:
-            raise KeyboardInterrupt
-        yield
-
-    planned = PlannedExperiment(prepare(path))
-    assert planned.length_s == planned.document()["time_s"] == pytest.approx(8 * (2 + 2), abs=1)
-    assert "assumed: 2 s beside each run" in in_lines(planned)
-    with pytest.raises(KeyboardInterrupt):
-        host.run(prepare(path), out, around=interrupted)
-    stopped = open_stopped(out, prepare(path))
-    session = stopped.document.sessions[0].model_copy(update={"took_s": 9.0})
-    document = stopped.document.model_copy(update={"sessions": (session,)})
-    rest = PlannedExperiment(prepare(path), dataclasses.replace(stopped, document=document))
-    assert rest.length_s == pytest.approx(5 * (2 + 1))
-    assert "time: about 15 s for the 5 of 8 runs that are missing" in in_lines(rest)
-    assert "as recorded: its 3 runs took 9 s, 1.0 s of each beside its load" in in_lines(rest)
-    assert rest.document()["recorded"]["beside_s"] == pytest.approx(1.0)
-
-
-def test_another_file_does_not_go_on(tmp_path: Path) -> None:
-    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
-
-    @contextlib.contextmanager
-    def interrupted(_: Next) -> Iterator[None]:
-        raise KeyboardInterrupt
-        yield
-
-    with pytest.raises(KeyboardInterrupt):
-        host.run(prepare(path), out, around=interrupted)
-    written(tmp_path, FILE.replace("[1, 4]", "[1, 8]"))
-    with pytest.raises(InputError, match="is not the file that the experiment began with"):
-        open_stopped(out, prepare(path))
 
 
 def test_what_cannot_be_put_back_ends_it_with_1(tmp_path: Path) -> None:

@@ -212,6 +212,16 @@ def test_a_device_that_somebody_took_since_it_was_agreed_on_is_not_built_on(
     assert "precious" in signature(devices[0])
 
 
+def mounted_elsewhere() -> subprocess.Popen[bytes]:
+    """Start a process whose own mount namespace has what is mounted now."""
+    command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo there; exec sleep 600"]
+    holder = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"there\n"
+    holder.stdout.close()
+    return holder
+
+
 @pytest.mark.root
 def test_what_another_mount_namespace_holds_is_named_and_nothing_is_built_on_it(
     devices: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -221,11 +231,7 @@ def test_what_another_mount_namespace_holds_is_named_and_nothing_is_built_on_it(
     monkeypatch.setattr(build, "HELD_S", 0.0)
     machine = machine_of(devices, tmp_path)
     with machine.around(Asked(layout="each"), None, lambda _: None):
-        command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo there; exec sleep 600"]
-        holder = subprocess.Popen(command, stdout=subprocess.PIPE)
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"there\n"
-        holder.stdout.close()
+        holder = mounted_elsewhere()
     named = f"mounted in the mount namespace of process {holder.pid} (sleep): end that"
     try:
         with (
@@ -254,11 +260,7 @@ def test_what_another_mount_namespace_holds_for_a_while_is_waited_for_and_told(
     monkeypatch.setattr(build, "FREE_S", 0.0)
     machine, lines = machine_of(devices, tmp_path), list[str]()
     with machine.around(Asked(layout="each"), None, lambda _: None):
-        command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo there; exec sleep 600"]
-        holder = subprocess.Popen(command, stdout=subprocess.PIPE)
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"there\n"
-        holder.stdout.close()
+        holder = mounted_elsewhere()
 
     def tell(line: str) -> None:
         lines.append(line)
@@ -283,11 +285,7 @@ def test_ctrl_c_ends_the_wait_for_another_mount_namespace(
     monkeypatch.setattr(build, "FREE_S", 0.0)
     machine = machine_of(devices, tmp_path)
     with machine.around(Asked(layout="each"), None, lambda _: None):
-        command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo there; exec sleep 600"]
-        holder = subprocess.Popen(command, stdout=subprocess.PIPE)
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"there\n"
-        holder.stdout.close()
+        holder = mounted_elsewhere()
     # Kept for later while things are put back: it must not take effect here.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     machine.tell = lambda line: signal.raise_signal(signal.SIGINT) if line.startswith("waiting") else None

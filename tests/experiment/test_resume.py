@@ -1,0 +1,157 @@
+"""Experiments that stopped and go on: what is done again, what is not, and what is told of it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone import exitcodes
+from loadstone.api.experimenting import PlannedExperiment
+from loadstone.bundle import experiment as on_disk
+from loadstone.errors import InputError, RefusedError
+from loadstone.experiment import run as experiment_run
+from loadstone.experiment.observe import observations
+from loadstone.experiment.prepared import prepare
+from loadstone.experiment.report_content import measured_runs, story_on_disk
+from loadstone.experiment.run import open_stopped, prepared_again
+from loadstone.report.experiment import tables
+from tests.experiment.test_experiment_runs import FILE, MachineOfFiles, written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from loadstone.study.controller import Next
+
+
+def interrupt(host: MachineOfFiles, path: Path, out: Path, *, runs: int) -> None:
+    """Run an experiment until so many runs are done, and press Ctrl-C before the next one."""
+
+    @contextlib.contextmanager
+    def around(_: Next) -> Iterator[None]:
+        if len(list(out.glob("runs/*"))) == runs:
+            raise KeyboardInterrupt
+        yield
+
+    with pytest.raises(KeyboardInterrupt):
+        host.run(prepare(path), out, around=around)
+
+
+def in_lines(planned: PlannedExperiment) -> str:
+    return "\n".join(planned.lines).replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.mark.in_turn
+@pytest.mark.slow
+def test_what_stopped_goes_on_with_what_is_missing(tmp_path: Path) -> None:
+    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
+
+    interrupt(host, path, out, runs=3)
+    assert host.swappiness == "60"
+    before = [run.started for run in on_disk.read(out).runs]
+    assert sum(started is not None for started in before) == 4
+    again = prepared_again(out, path, allow_exec=False)
+    outcome = host.run(again, out, stopped=open_stopped(out, again))
+    assert outcome.exit_code == exitcodes.DONE
+    assert len(host.seen) == 5
+    after = [run.started for run in on_disk.read(out).runs]
+    assert after[:3] == before[:3]
+    names = [point.name for point in outcome.study.study.points]
+    assert len(names) == 9
+    assert names[3] == f"{again.document.runs[3].name} (attempt 1)"
+    assert len(observations(out).rows) == 8
+    finished = open_stopped(out, again)
+    assert host.run(again, out, stopped=finished).study.done == finished.earlier.done
+    assert len(host.seen) == 5
+    assert [len(part) for part in measured_runs(finished.earlier.done)] == [8, 0]
+
+
+@pytest.mark.in_turn
+@pytest.mark.parametrize("lost", ["removed", "damaged"])
+def test_a_run_that_nothing_can_be_read_of_is_done_again(tmp_path: Path, lost: str) -> None:
+    """Its combination had one run less for good: it counted as complete."""
+    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
+    host.run(prepare(path), out)
+    first = open_stopped(out, prepare(path)).earlier.done[0].point
+    assert first.bundle is not None
+    if lost == "removed":
+        shutil.rmtree(out / first.bundle)
+    else:
+        (out / first.bundle / "manifest.json").write_text("{")
+    stopped = open_stopped(out, prepare(path))
+    assert PlannedExperiment(prepare(path), stopped).missing == [first.name]
+    (note,) = (one.text for one in stopped.notes)
+    assert note == f"done again, because nothing can be read of what they measured: {first.name}"
+    outcome = host.run(prepare(path), out, stopped=stopped)
+    assert outcome.exit_code == exitcodes.DONE
+    assert len(host.seen) == 9
+    names = [point.name for point in outcome.study.study.points]
+    assert (names[0], names[-1]) == (f"{first.name} (attempt 1)", first.name)
+    # An attempt that nothing rests on, and that cannot be read, keeps nobody from the others.
+    assert len(observations(out).rows) == 8
+
+
+def test_what_another_resume_did_meanwhile_is_not_done_twice(tmp_path: Path) -> None:
+    """The study was read before it was claimed: what the other one did was lost, and done again."""
+    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
+
+    interrupt(host, path, out, runs=6)
+    early = open_stopped(out, prepare(path))
+    host.run(prepare(path), out, stopped=open_stopped(out, prepare(path)))
+    before = {one.name: one.read_bytes() for one in out.glob("*.json")}
+    with pytest.raises(RefusedError, match="another `resume` has gone on with"):
+        host.run(prepare(path), out, stopped=early)
+    assert {one.name: one.read_bytes() for one in out.glob("*.json")} == before
+    assert not list(host.state.glob("*"))
+    assert len(observations(out).rows) == 8
+
+
+def test_runs_of_another_host_or_kernel_are_told_before_and_in_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
+
+    interrupt(host, path, out, runs=3)
+    assert open_stopped(out, prepare(path)).notes == ()
+    own = experiment_run.system()
+    monkeypatch.setattr(experiment_run, "system", lambda: "another, Linux 7.0")
+    stopped = open_stopped(out, prepare(path))
+    (note,) = PlannedExperiment(prepare(path), stopped).notes
+    assert f"runs so far are of another host or kernel ({own}; this is another, Linux 7.0)" in note.text
+    host.run(prepare(path), out, stopped=stopped)
+    story = story_on_disk(out)
+    assert story is not None
+    assert story.systems() == {own: 3, "another, Linux 7.0": 5}
+    (doubt,) = tables.doubts(story)
+    assert f"different hosts or kernels: {own} (3 runs); another, Linux 7.0 (5 runs)." in doubt
+
+
+def test_what_is_missing_takes_as_long_as_what_was_done(tmp_path: Path) -> None:
+    """2 s beside each run are assumed; three runs of 2 s in a session of 9 s took 1 s beside each."""
+    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
+
+    planned = PlannedExperiment(prepare(path))
+    assert planned.length_s == planned.document()["time_s"] == pytest.approx(8 * (2 + 2), abs=1)
+    assert "assumed: 2 s beside each run" in in_lines(planned)
+    interrupt(host, path, out, runs=3)
+    stopped = open_stopped(out, prepare(path))
+    session = stopped.document.sessions[0].model_copy(update={"took_s": 9.0})
+    document = stopped.document.model_copy(update={"sessions": (session,)})
+    rest = PlannedExperiment(prepare(path), dataclasses.replace(stopped, document=document))
+    assert rest.length_s == pytest.approx(5 * (2 + 1))
+    assert "time: about 15 s for the 5 of 8 runs that are missing" in in_lines(rest)
+    assert "as recorded: its 3 runs took 9 s, 1.0 s of each beside its load" in in_lines(rest)
+    assert rest.document()["recorded"]["beside_s"] == pytest.approx(1.0)
+
+
+def test_another_file_does_not_go_on(tmp_path: Path) -> None:
+    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
+
+    interrupt(host, path, out, runs=0)
+    written(tmp_path, FILE.replace("[1, 4]", "[1, 8]"))
+    with pytest.raises(InputError, match="is not the file that the experiment began with"):
+        open_stopped(out, prepare(path))
