@@ -235,7 +235,8 @@ def hears_and_obeys(plane: ControlPlane, scheduler: str | None) -> None:
         link.ask({"do": "ping"}, 60)
     plane.wait(worker.close(), 60)
     link.tell({"do": "alive"})
-    assert len(ordered) == 5
+    # Whether the question to the dead agent came through before its end was told is chance.
+    assert '{"do": "alive"}' not in ordered[2:]
 
 
 @pytest.mark.parametrize("whose", ["ours", "somebody else's"])

@@ -61,7 +61,6 @@ class ControlPlane:
         self._heard: dict[str, Callable[[dict[str, Any]], None]] = {}
         self._credentials: dict[str, certificates.Credentials] = {}
         self._run = ""
-        self._workers: dict[str, dict[str, Any]] = {}
         self.port = 0
         self.addresses: dict[str, str] = {}
         """By host: its worker's address."""
@@ -239,7 +238,7 @@ class ControlPlane:
         until_s = time.monotonic() + FIND_SHARE * self.hosts.run.connect_s
         while True:
             identity = await self._client.scheduler.identity(n_workers=-1)
-            workers = self._workers = identity["workers"]
+            workers = identity["workers"]
             for address, identity in workers.items():
                 if str(identity.get("name")) == name or identity.get("host") == entry.reached_by:
                     shown = await self._client.run_on_scheduler(self.dask.shown_by, address)
