@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from lab.fit import model
 from lab.probes import judged, rows
 
-from loadstone.explanations.as_often_right import doubts_of_unexplained
+from loadstone.explanations.as_often_right import OF_BELIEF, doubts_of_unexplained
 from loadstone.explanations.weights import Logistic
 
 if TYPE_CHECKING:
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
     from loadstone.explanations.weights import Fitted
 
 UNCOUNTED: Final = Logistic(
-    intercept=0.0,
-    slopes=dict.fromkeys(
-        ("share", "storage", "sure", "decided", "limited", "open", "strange", "suspicion"), 0.0
-    ),
+    intercept=0.0, slopes=dict.fromkeys(("share", "storage", "sure", "decided", *OF_BELIEF), 0.0)
 )
 """Before it is counted."""
 
@@ -35,7 +32,7 @@ def fit_unexplained(every: Sequence[Row], fitted: Fitted) -> Logistic:
     """Return the regression; all else of `fitted` is counted."""
     cases = [case for row in every for case in _cases(row, fitted)]
     doubts, right, counts = zip(*cases, strict=True)
-    free = dict.fromkeys(UNCOUNTED.slopes, (None, None))
+    free = dict.fromkeys(doubts[0], (None, None))
     return model.regression(doubts, right, counts, bounds=free)
 
 
