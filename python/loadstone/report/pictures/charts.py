@@ -59,7 +59,7 @@ PER_COLUMN: Final = 2
 MAX_SECONDS: Final = 600
 """More rows of the monitors than this are added up for a chart."""
 MAX_RAMPS: Final = 32
-MOVES_NOTHING: Final = ("sync", "connection")
+MOVES_NOTHING: Final = ("sync", "open", "close", "connection")
 BANDWIDTHS: Final = ((1 << 30, "GiB/s"), (1 << 20, "MiB/s"), (1 << 10, "KiB/s"))
 TOTAL: Final = "total"
 TOTAL_COLOUR: Final = COLOURS[-1]
