@@ -136,6 +136,10 @@ class SrunScheduler(Slurm):
         self.start(*on_all, " ".join(words))
 
     @property
+    def environment(self) -> dict[str, str]:
+        return super().environment | {"DASK_CONFIG": f"{self.certificates}/dask.yaml"}
+
+    @property
     def address(self) -> str:
         return f"tls://{self.hosts.address(self.hosts.names[0])}:8786"
 

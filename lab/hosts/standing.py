@@ -33,7 +33,11 @@ class StandingScheduler(Programs):
 
     @property
     def environment(self) -> dict[str, str]:
-        return os.environ | self._hosts.environment | {"DASK_TEMPORARY_DIRECTORY": str(self.directory)}
+        dask = {
+            "DASK_TEMPORARY_DIRECTORY": str(self.directory),
+            "DASK_CONFIG": f"{self._certificates}/dask.yaml",
+        }
+        return os.environ | self._hosts.environment | dask
 
     @property
     def settings(self) -> str:

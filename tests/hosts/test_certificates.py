@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,6 +86,18 @@ def test_a_host_with_the_name_of_another_file_is_refused_before_anything_is_writ
     assert not (tmp_path / "made").exists()
 
 
+def test_dask_that_others_start_finds_its_settings_beside_the_certificates(tmp_path: Path) -> None:
+    """Plain `dask worker` processes took 2 % of a CPU each beside the load, with Dask's own settings."""
+    files = certificates.write(tmp_path / "made", ["h1"])
+    environment = os.environ | {"DASK_CONFIG": str(tmp_path / "made" / "dask.yaml")}
+    program = "import dask.config, distributed; print(dask.config.get('distributed.worker.profile.enabled'))"
+    printed = subprocess.run(
+        [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True
+    )
+    assert tmp_path / "made" / "dask.yaml" in files
+    assert printed.stdout == "False\n"
+
+
 def test_days_that_are_over_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class EarlierDatetime(datetime.datetime):
         @classmethod
@@ -117,4 +131,4 @@ def test_where_they_cannot_be_written_none_is_left_and_the_reason_is_told(
         certificates.write(place, ["one"])
     assert list(place.iterdir()) == []
     monkeypatch.undo()
-    assert len(certificates.write(place, ["one"])) == 5
+    assert len(certificates.write(place, ["one"])) == 6

@@ -10,6 +10,7 @@ import datetime
 import os
 import stat
 from dataclasses import dataclass
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import input_file, output
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 AUTHORITY: Final = "ca"
 COORDINATOR: Final = "coordinator"
+DASK_SETTINGS: Final = "dask.yaml"
+"""What Dask must not do beside a load: a file of this room, and of every directory of certificates."""
 MOST_NAME: Final = 64
 """Characters of a common name (X.520)."""
 DAYS: Final = 825
@@ -93,6 +96,7 @@ class Authority:
 def write(directory: Path, names: Sequence[str]) -> list[Path]:
     """Write an authority's certificate and those of the coordinator and the hosts; return the files.
 
+    Beside them are Dask's settings, for a scheduler and workers that others start (`DASK_CONFIG`).
     The authority's own key is not kept: who needs another host's certificate makes all anew.
     Raises InputError where they cannot be written; then none is left.
     """
@@ -121,18 +125,24 @@ def write(directory: Path, names: Sequence[str]) -> list[Path]:
 
 
 def _issue(directory: Path, names: Sequence[str], files: list[Path]) -> None:
-    """Write the authority's certificate and those of the names; add each file that is begun to `files`."""
+    """Write certificates of authority and names, and Dask's settings; add each file begun to `files`."""
     authority = Authority()
     certificates = [(name, authority.issue(name)) for name in names]
     texts = [(f"{AUTHORITY}.pem", certificates[0][1].authority, 0o644)]
     for name, one in certificates:
         texts += [(f"{name}.pem", one.certificate, 0o600), (f"{name}.key", one.key, 0o600)]
+    texts.append((DASK_SETTINGS, dask_settings(), 0o644))
     for file_name, text, mode in texts:
         path = directory / file_name
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         files.append(path)
         with os.fdopen(descriptor, "w") as file:
             file.write(text)
+
+
+def dask_settings() -> str:
+    """Return what Dask must not do beside a load, as YAML."""
+    return (resources.files("loadstone.hosts") / DASK_SETTINGS).read_text(encoding="utf-8")
 
 
 def names_told(peer: Mapping[str, Any] | None) -> list[str]:

@@ -19,7 +19,6 @@ import shutil
 import sys
 import threading
 import time
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 import dask.config
@@ -29,7 +28,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 
 from loadstone import temporary
 from loadstone.hosts.agent_links import LINE_BYTES, WANTED_BY, why_gone
-from loadstone.hosts.certificates import COORDINATOR, names_told
+from loadstone.hosts.certificates import COORDINATOR, dask_settings, names_told
 from loadstone.hosts.heard import is_message
 from loadstone.messages import say
 
@@ -50,8 +49,7 @@ DASK: Final[Any] = distributed
 
 def configure(patience_s: float = CONNECT_S) -> None:
     """Let Dask do nothing beside a load (`hosts/dask.yaml`), and wait so long for a connection."""
-    text = (resources.files("loadstone.hosts") / "dask.yaml").read_text(encoding="utf-8")
-    dask.config.update(dask.config.config, yaml.safe_load(text), priority="new")
+    dask.config.update(dask.config.config, yaml.safe_load(dask_settings()), priority="new")
     timeouts = {"distributed.comm.timeouts.connect": f"{patience_s} s"}
     dask.config.set(timeouts)
     # What it says of connections that close is told by the agent and the coordinator, in words.
