@@ -11,6 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from lab.fit.pointed import named
 from lab.probes import judged, rows
 from lab.probes.draw import KINDS, NEVER_FITTED
@@ -29,6 +30,8 @@ NAMED = 0.1
 SEEN = ("host", "stack", "job")
 """Families with evidence on the host."""
 BINS = 10
+RESAMPLED = 2000
+"""Times that kinds are drawn anew, and the seed of it."""
 
 
 @dataclass(frozen=True)
@@ -262,6 +265,7 @@ class ToldCase(NamedTuple):
     sure: float
     right: bool
     weight: float = 1.0
+    kind: str = ""
 
 
 def reliability(predictions: Sequence[ToldCase]) -> list[str]:
@@ -286,6 +290,33 @@ def reliability(predictions: Sequence[ToldCase]) -> list[str]:
             )
         )  # fmt: skip
     return out
+
+
+def by_kinds(predictions: Sequence[ToldCase]) -> str:
+    """Say what they were worth together; the interval is of other kinds (bootstrap, honest ones apart).
+
+    Situations of one kind are alike: of a kind that no fit saw, the next kind tells more than the next
+    situation.
+    """
+    kinds: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for one in predictions:
+        kinds[one.kind][0] += 1
+        kinds[one.kind][1] += one.right
+    groups = [
+        np.array([counts for name, counts in kinds.items() if KINDS[name].honest is honest])
+        for honest in (True, False)
+    ]
+    rng = np.random.default_rng(RESAMPLED)
+    draws = [group[rng.integers(0, len(group), (RESAMPLED, len(group)))] for group in groups if len(group)]
+    sums = np.sum([draw.sum(axis=1) for draw in draws], axis=0)
+    low, high = np.quantile(sums[:, 1] / sums[:, 0], (0.025, 0.975))
+    count = len(predictions)
+    sure = sum(one.sure for one in predictions) / count
+    right = sum(one.right for one in predictions) / count
+    return (
+        f"{count} cases of {len(kinds)} kinds, told {100 * sure:.0f} %, right {100 * right:.0f} % "
+        f"({100 * low:.0f} to {100 * high:.0f} with other kinds like these)"
+    )
 
 
 def bins(predictions: Sequence[ToldCase]) -> list[list[ToldCase]]:
@@ -330,10 +361,10 @@ def brier(predictions: Sequence[ToldCase]) -> str:
 
 def measuring(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | None]) -> list[ToldCase]:
     """Return every 'measures the storage' with its confidence, and whether it does."""
-    answers = [(pick(one), one.honest) for one in every]
+    answers = [(one, pick(one)) for one in every]
     return [
-        ToldCase(answer.confidence, honest)
-        for answer, honest in answers
+        ToldCase(answer.confidence, one.honest, kind=one.row["kind"])
+        for one, answer in answers
         if answer is not None and answer.measures
     ]
 
