@@ -79,7 +79,7 @@ def wheel() -> tuple[str, bytes]:
     files[f"loadstone-{__version__}.data/scripts/loadstone-engine"] = engine
     distribution = importlib.metadata.distribution("loadstone")
     files[f"{info}/METADATA"] = (distribution.read_text("METADATA") or "").encode()
-    files[f"{info}/entry_points.txt"] = b"[console_scripts]\nloadstone = loadstone.cli.main:main\n"
+    files[f"{info}/entry_points.txt"] = b"[console_scripts]\nloadstone = loadstone.cli.start:main\n"
     files[f"{info}/WHEEL"] = (
         f"Wheel-Version: 1.0\nGenerator: loadstone\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
     )
