@@ -252,7 +252,7 @@ RETURNED_BESIDE: Final = {
     "comparison/settings.py": "names of settings, which are keys of documents",
     "hosts/identity.py": "what two hosts compare, and no person reads",
     "watch/shell.py": "programs of a shell",
-    **dict.fromkeys(("control/", "experiment/", "report/experiment/"), "62 texts that are not moved yet"),
+    **dict.fromkeys(("experiment/", "report/experiment/"), "texts that are not moved yet"),
 }
 """Files and rooms whose functions return texts of their own, and why."""
 LEAST_WORDS: Final = 3

@@ -19,11 +19,11 @@ def changed_by_others(bench: AttackBench) -> None:
     try:
         file.write_text("5")
         bench.ended(process).ends(1).says(
-            "STILL CHANGED", "NOT put back to 1: somebody else set it to 5 since"
+            "STILL CHANGED", "NOT put back to 1: something else set it to 5 since"
         )
         if file.read_text().strip() != "5":
             raise WrongError(f"somebody's value was changed to {file.read_text().strip()}")
-        bench.restore().ends(1).says("somebody else set it to 5")
+        bench.restore().ends(1).says("something else set it to 5")
         bench.restore("--force").ends(0)
         bench.is_put_back()
     finally:

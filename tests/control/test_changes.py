@@ -173,7 +173,7 @@ def test_what_others_changed_since_is_left_and_said(places: Places) -> None:
     [done] = restore(controls, places[1])
     assert done.outcome is ChangeOutcome.CHANGED_BY_OTHERS
     assert str(done) == (
-        "io_scheduler of sda: NOT put back to mq-deadline: somebody else set it to bfq since"
+        "io_scheduler of sda: NOT put back to mq-deadline: something else set it to bfq since"
     )
     [forced] = restore(controls, places[1], force=True)
     assert forced.outcome is ChangeOutcome.RESTORED

@@ -197,7 +197,7 @@ def test_a_device_that_somebody_took_since_it_was_agreed_on_is_not_built_on(
     assert signature(devices[0]) == ""
     subprocess.run(["mkfs.ext4", "-q", "-F", "-L", "precious", devices[0]], check=True)
     with (
-        pytest.raises(RefusedError, match="somebody put ext4 precious"),
+        pytest.raises(RefusedError, match="it has ext4 precious"),
         machine.around(asked, None, lambda _: None),
     ):
         pass

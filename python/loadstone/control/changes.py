@@ -64,20 +64,17 @@ class Restored:
         return self.outcome not in (ChangeOutcome.CHANGED_BY_OTHERS, ChangeOutcome.FAILED)
 
     def __str__(self) -> str:
+        setting = str(self.setting)
         match self.outcome:
             case ChangeOutcome.RESTORED:
-                text = f"{self.setting}: put back to {self.before}"
+                return say("control.restore.done", setting=setting, before=self.before)
             case ChangeOutcome.UNCHANGED:
-                text = f"{self.setting}: is {self.before}, as before"
+                return say("control.restore.unchanged", setting=setting, before=self.before)
             case ChangeOutcome.REBOOTED:
-                text = f"{self.setting}: the reboot has undone it"
+                return say("control.restore.rebooted", setting=setting)
             case ChangeOutcome.GONE:
-                text = f"{self.setting}: {self.why or 'is gone, and the change with it'}"
-            case ChangeOutcome.CHANGED_BY_OTHERS:
-                text = f"{self.setting}: NOT put back to {self.before}: {self.why}"
-            case ChangeOutcome.FAILED:
-                text = f"{self.setting}: NOT put back to {self.before}: {self.why}"
-        return text
+                return f"{setting}: {self.why}" if self.why else say("control.restore.gone", setting=setting)
+        return say("control.restore.failed", setting=setting, before=self.before, reason=self.why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +92,7 @@ class DamagedLine:
     @property
     def what(self) -> str:
         """Which line it is."""
-        return f"{self.path}: line {self.line} is damaged"
+        return say("control.journal.damaged", path=self.path, line=self.line)
 
 
 class Changes:
@@ -338,7 +335,7 @@ def _undo(kind: Control, change: Change, *, force: bool) -> tuple[ChangeOutcome,
     except LoadstoneError as error:
         if not (force and kind.forgettable):
             raise
-        return ChangeOutcome.GONE, f"dropped from the journal, not put back: {error}"
+        return ChangeOutcome.GONE, say("control.restore.dropped", reason=str(error))
     return ChangeOutcome.RESTORED, ""
 
 
@@ -364,12 +361,12 @@ def _put_back_value(kind: Control, change: Change, *, force: bool) -> tuple[Chan
         return ChangeOutcome.UNCHANGED, ""
     others = change.after is not None and now != change.after and not kind.agrees(change.asked, now)
     if others and not force and not kind.moves:
-        return ChangeOutcome.CHANGED_BY_OTHERS, f"somebody else set it to {now} since"
+        return ChangeOutcome.CHANGED_BY_OTHERS, say("control.restore.by_others", found=now)
     kind.write(subject, change.before)
     read = kind.read(subject)
     if read is not None and kind.agrees(change.before, read):
         return ChangeOutcome.RESTORED, ""
-    return ChangeOutcome.FAILED, f"it is {read} after that"
+    return ChangeOutcome.FAILED, say("control.restore.not_kept", found=read)
 
 
 def _put_back_beside(controls: Controls, change: Change) -> str:
@@ -380,7 +377,7 @@ def _put_back_beside(controls: Controls, change: Change) -> str:
         if now is not None and now != before:
             kind.write(setting.subject, before)
             if (read := kind.read(setting.subject)) != before:
-                return f"{setting} was {before} and is {read}"
+                return say("control.restore.beside", setting=str(setting), before=before, found=read)
     return ""
 
 

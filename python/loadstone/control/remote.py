@@ -114,7 +114,8 @@ def over_ssh(host: str, command: str, lock: str | None = None) -> subprocess.Com
     try:
         return orphans.run(words, lock, timeout=PATIENCE_S)
     except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(words, 255, "", f"no answer for {PATIENCE_S} s")
+        silence = say("control.remote.no_answer", patience=PATIENCE_S)
+        return subprocess.CompletedProcess(words, 255, "", silence)
     except OSError as error:
         return subprocess.CompletedProcess(words, 127, "", f"ssh: {error.strerror}")
 
@@ -127,4 +128,5 @@ def _parts(subject: str) -> tuple[str, str]:
 
 
 def _words(done: subprocess.CompletedProcess[str]) -> str:
-    return " ".join((done.stderr or done.stdout).split())[:300] or f"ssh ended with {done.returncode}"
+    output = " ".join((done.stderr or done.stdout).split())[:300]
+    return output or say("control.remote.ended", code=done.returncode)

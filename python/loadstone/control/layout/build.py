@@ -168,9 +168,9 @@ class SeenDevice:
     def change(self, now: SeenDevice) -> str | None:
         """Return what makes it one that nobody agreed to lose; None: nothing."""
         if now.identity != self.identity:
-            return "it is another device than the one that was looked at"
+            return say("control.layout.other_device")
         came = sorted(now.carries - self.carries)
-        return f"somebody put {came[0]} on it since it was looked at" if came else None
+        return say("control.layout.signature", signature=came[0]) if came else None
 
 
 class _Signature(FrozenModel):
@@ -203,8 +203,8 @@ def why_not(order: LayoutOrder) -> str | None:
         return why
     absent = [name for name in programs(order) if shutil.which(name) is None]
     if absent:
-        return f"not installed: {', '.join(absent)}"
-    return "it needs root" if os.geteuid() != 0 else _kernel_lacks(order)
+        return say("control.layout.no_programs", programs=", ".join(absent))
+    return say("control.layout.needs_root") if os.geteuid() != 0 else _kernel_lacks(order)
 
 
 def _too_few(order: LayoutOrder) -> str | None:
@@ -215,16 +215,15 @@ def _too_few(order: LayoutOrder) -> str | None:
         # lvcreate takes no raid6 of fewer than three stripes.
         least = 5 if (layout.manager, layout.raid) == ("lvm", "6") else least
         if each < least:
-            return (
-                f"raid {layout.raid} needs {least} devices in each of {layout.groups} arrays, "
-                f"there are {each}"
+            return say(
+                "control.layout.few_devices", raid=layout.raid, least=least, arrays=layout.groups, each=each
             )
         if each * layout.groups != len(order.devices):
-            return f"{len(order.devices)} devices do not make {layout.groups} equal arrays"
+            return say("control.layout.unequal", devices=len(order.devices), arrays=layout.groups)
         if layout.raid == "10" and each % 2:
-            return f"raid 10 needs an even number of devices, there are {each}"
+            return say("control.layout.odd", each=each)
     elif layout.manager == "none" and not order.devices:
-        return "it needs at least one device"
+        return say("control.layout.no_devices")
     return None
 
 
@@ -235,18 +234,18 @@ def _kernel_lacks(order: LayoutOrder) -> str | None:
         and not Path("/proc/mdstat").exists()
         and not _module(f"raid{description.raid}")
     ):
-        return "this kernel has no md (/proc/mdstat)"
+        return say("control.layout.no_md")
     # The kernel's own list: /dev/mapper/control may be a file that some program has left.
     known_devices = (text(Path("/proc/misc")) or "").split()
     if description.manager == "lvm" and "device-mapper" not in known_devices and not _module("dm-mod"):
-        return "this kernel has no device mapper (/proc/misc)"
+        return say("control.layout.no_mapper")
     if description.manager == "zfs":
         done = _call(("zpool", "list", "-H"))
-        return None if done.returncode == 0 else f"ZFS does not answer: {_output_of(done)}"
+        return None if done.returncode == 0 else say("control.layout.no_zfs", reason=_output_of(done))
     kind = description.filesystem_type if description.manager == "mount" else description.on_volume
     known = (text(Path("/proc/filesystems")) or "").split()
     if kind and kind not in ("none", *known) and not _module(kind):
-        return f"this kernel has no {kind}"
+        return say("control.layout.no_filesystem", filesystem=kind)
     return None
 
 
@@ -416,8 +415,9 @@ def _call(command: Sequence[str], lock: str | None = None) -> subprocess.Complet
 
 
 def _output_of(done: subprocess.CompletedProcess[str]) -> str:
-    return " ".join((done.stderr or done.stdout).split())[:400] or f"it ended with {done.returncode}"
+    output = " ".join((done.stderr or done.stdout).split())[:400]
+    return output or say("control.layout.ended", code=done.returncode)
 
 
 def _failed(command: Sequence[str], done: subprocess.CompletedProcess[str]) -> str:
-    return f"`{' '.join(command)}` failed: {_output_of(done)}"
+    return say("control.layout.command", command=" ".join(command), reason=_output_of(done))
