@@ -299,17 +299,16 @@ def _no_run(prepared: PreparedExperiment, plans: dict[str, Plan]) -> Iterator[In
 def _over_budget(announcement: Announcement) -> str | None:
     budget, length_s = announcement.prepared.document.budget, announcement.length_s
     if budget.time_s is not None and length_s is not None and length_s > budget.time_s:
-        return (
-            f"it takes about {length_s:.0f} s, and the budget is {budget.time_s:.0f} s: "
-            f"{_that_fit(announcement.prepared, budget.time_s - announcement.rehearsal_s)}"
+        return say(
+            "experiment.budget.over_time",
+            length=f"{length_s:.0f}",
+            budget=f"{budget.time_s:.0f}",
+            fit=_that_fit(announcement.prepared, budget.time_s - announcement.rehearsal_s),
         )
     beside = announcement.laid_out_bytes + announcement.prepared_bytes + announcement.filled_bytes
     least = beside + (announcement.most_written_bytes or 0)
     if budget.written_bytes is not None and least > budget.written_bytes:
-        return (
-            f"it writes {units.size(least)} or more, and the budget is {units.size(budget.written_bytes)}: "
-            "the last runs are left out"
-        )
+        return say("experiment.budget.over_written", least_bytes=least, budget_bytes=budget.written_bytes)
     return None
 
 
@@ -317,8 +316,8 @@ def _that_fit(prepared: PreparedExperiment, budget_s: float) -> str:
     """Say how many runs fit, and whether that is one of each combination."""
     ends = accumulate(prepared.lengths_s or ())
     count, block = sum(end <= budget_s for end in ends), len(prepared.nexts) // prepared.document.blocks
-    text = f"about {count} of {len(prepared.nexts)} runs fit"
-    return text if count >= block else f"{text}, and a block is {block}: some combinations have no data"
+    key = "experiment.budget.fit" if count >= block else "experiment.budget.fit_no_block"
+    return say(key, count=count, runs=len(prepared.nexts), **({} if count >= block else {"block": block}))
 
 
 def _without_effect(

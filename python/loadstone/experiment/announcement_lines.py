@@ -53,12 +53,17 @@ def lines(announcement: Announcement) -> Iterator[str]:
 
 def _design(announcement: Announcement) -> Iterator[str]:
     document = announcement.prepared.document
-    patterns = len(document.patterns)
-    drawn = f"in random order within blocks (seed {document.seed})"
-    yield (
-        f"{len(document.runs)} runs: {patterns} pattern{'s' if patterns != 1 else ''} x "
-        f"{_combinations(announcement)} x {document.blocks} block{'s' if document.blocks != 1 else ''}, "
-        + (drawn if document.order == "random" else "in the order given")
+    if document.order == "random":
+        order = say("experiment.announced.random", seed=document.seed)
+    else:
+        order = say("experiment.announced.in_order")
+    yield say(
+        "experiment.announced.design",
+        runs=len(document.runs),
+        patterns=len(document.patterns),
+        combinations=_combinations(announcement),
+        blocks=document.blocks,
+        order=order,
     )
     for factor in document.factors:
         yield f"  {factor.name} ({factor.meaning}): {', '.join(factor.levels)}"
@@ -73,27 +78,26 @@ def _design(announcement: Announcement) -> Iterator[str]:
 
 def seen(scatter: float, difference: float | None, repeats: int) -> str:
     """Say what will be significant where repeats scatter by so much."""
-    more = "" if difference is not None and difference <= LARGE else f": use more repeats than {repeats}"
-    differences = (
-        "hardly any difference"
-        if difference is None
-        else f"differences from {units.percent(100 * difference)} on"
-    )
-    return f"where repeats scatter by {units.percent(100 * scatter)}, {differences} will be significant{more}"
+    key = "seen_hardly" if difference is None else "seen" if difference <= LARGE else "seen_large"
+    values: dict[str, float] = {} if difference is None else {"difference_share": difference}
+    if key != "seen":
+        values["repeats"] = repeats
+    return say(f"experiment.announced.{key}", scatter_share=scatter, **values)
 
 
 def _changed_alone(announcement: Announcement, run: ExperimentRun) -> str:
     """Name a run by the one level that is not the first: others are as written first."""
     first = {factor.name: factor.levels[0] for factor in announcement.prepared.document.factors}
     changed = [f"{name}={level}" for name, level in run.levels.items() if level != first[name]]
-    return f"{run.pattern}, {', '.join(changed) or 'all at their first level'} (block {run.block + 1})"
+    levels = ", ".join(changed) or say("experiment.announced.first_levels")
+    return say("experiment.announced.alone", pattern=run.pattern, levels=levels, block=run.block + 1)
 
 
 def _combinations(announcement: Announcement) -> str:
     document = announcement.prepared.document
     count, full = document.combinations, document.full_combinations
     if count == full:
-        return f"{count} combination{'s' if count != 1 else ''}"
+        return say("experiment.announced.combinations", combinations=count)
     return say(
         "experiment.announced.fraction", combinations=count, full=full, design=DESIGNS[document.design]
     )
@@ -109,11 +113,13 @@ def _cost(announcement: Announcement) -> Iterator[str]:
         and announcement.most_written_bytes == 0
         and not (announcement.laid_out_bytes or announcement.prepared_bytes or announcement.filled_bytes)
     ):
-        yield "written: nothing"
+        yield say("experiment.announced.nothing_written")
         return
     most = announcement.most_written_bytes
-    bound = "as much as fits into the time" if most is None else f"at most {units.size(most)}"
-    yield f"written by the runs: {'nothing' if most == 0 else bound}"
+    if most:
+        yield say("experiment.announced.written", most_bytes=most)
+    else:
+        yield say("experiment.announced." + ("written_none" if most == 0 else "written_unknown"))
     if announcement.laid_out_bytes:
         yield say("experiment.announced.laid_out", written_bytes=announcement.laid_out_bytes)
     if announcement.prepared_bytes:
@@ -121,7 +127,7 @@ def _cost(announcement: Announcement) -> Iterator[str]:
     if announcement.filled_bytes:
         yield say("experiment.announced.filled", filled_bytes=announcement.filled_bytes)
     if announcement.writes:
-        yield f"written targets: {', '.join(announcement.writes)}"
+        yield say("experiment.announced.written_targets", targets=", ".join(announcement.writes))
     budget = announcement.prepared.document.budget.written_bytes
     if budget is not None:
         yield say("experiment.announced.budget", budget_bytes=budget)
@@ -135,33 +141,37 @@ def _time(announcement: Announcement) -> Iterator[str]:
     if not length:
         yield say("experiment.announced.unknown_time")
         return
-    yield f"time: about {units.whole_seconds(length)}"
+    yield say("experiment.announced.time", length=units.whole_seconds(length))
     each, built = announcement.prepared.beside_s, announcement.built
-    layouts = f", {LAYOUT_S:g} s to build each of {built} layout{'' if built == 1 else 's'}" if built else ""
+    building = say("experiment.announced.building", each=f"{LAYOUT_S:g}", layouts=built) if built else ""
     assumed = units.whole_seconds(announcement.assumed_s)
-    yield say("experiment.announced.assumed", assumed=assumed, each=f"{each:g}", layouts=layouts)
+    yield say("experiment.announced.assumed", assumed=assumed, each=f"{each:g}", layouts=building)
 
 
 def _recorded(recorded: RecordedTimes) -> Iterator[str]:
-    took = (
-        f"{recorded.runs} run{'' if recorded.runs == 1 else 's'} took {units.whole_seconds(recorded.took_s)}"
-    )
+    took_s = units.whole_seconds(recorded.took_s)
+    took = say("experiment.announced.took", runs=recorded.runs, took=took_s)
     if not recorded.missing:
         yield say("experiment.announced.nothing_missing", runs=took)
         return
-    rest = "not known" if recorded.rest_s is None else f"about {units.whole_seconds(recorded.rest_s)}"
     every = recorded.runs + recorded.missing
-    yield say("experiment.announced.rest", rest=rest, missing=recorded.missing, every=every)
-    beside = "" if recorded.beside_s is None else f", {recorded.beside_s:.1f} s of each beside its load"
+    if recorded.rest_s is None:
+        yield say("experiment.announced.rest_unknown", missing=recorded.missing, every=every)
+    else:
+        rest = units.whole_seconds(recorded.rest_s)
+        yield say("experiment.announced.rest", rest=rest, missing=recorded.missing, every=every)
+    beside = (
+        ""
+        if recorded.beside_s is None
+        else say("experiment.announced.beside", each=f"{recorded.beside_s:.1f}")
+    )
     yield say("experiment.announced.recorded", runs=took, beside=beside)
 
 
 def _rehearsal(announcement: Announcement) -> Iterator[str]:
     size = announcement.rehearsal
-    counts = (("build", size.layouts, "layout"), ("set", size.levels, "level"))
-    parts = [
-        f"{verb} {number} {noun}{'' if number == 1 else 's'} once" for verb, number, noun in counts if number
-    ]
+    parts = [say("experiment.announced.build_layouts", layouts=size.layouts)] if size.layouts else []
+    parts += [say("experiment.announced.set_levels", levels=size.levels)] if size.levels else []
     if parts:
         length = units.whole_seconds(max(1.0, announcement.rehearsal_s))
         yield say("experiment.announced.rehearsal", length=length, steps=" and ".join(parts))
@@ -183,7 +193,14 @@ def _machine(announcement: Announcement) -> Iterator[str]:
         yield from (f"    {command}" for command in layout["build"])
     if changed:
         yield say("experiment.announced.set_once")
-    yield from (f"WITHOUT EFFECT ON A TARGET: {one}" for one in announcement.elsewhere)
-    yield from (f"CANNOT BE SET HERE: {unset}" for unset in unset_in_words(announcement.prepared.unset))
+    for setting in announcement.elsewhere:
+        yield say("experiment.announced.elsewhere", setting=setting)
+    for unset in unset_in_words(announcement.prepared.unset):
+        yield say("experiment.announced.unset", level=unset)
     for device in announcement.consent:
-        yield f"{device['device']}: {device['found']} (consent {device['consent']})"
+        yield say(
+            "experiment.announced.consent",
+            device=device["device"],
+            content=device["found"],
+            consent=device["consent"],
+        )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from loadstone import units
 from loadstone.bundle.experiment import ExperimentBudget, ExperimentSession
 from loadstone.errors import RunError
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,9 +73,9 @@ class BudgetLedger:
         """Return which budget would be exceeded by so much more; None where none."""
         limit_s, limit_bytes = self.limits.time_s, self.limits.written_bytes
         if limit_s is not None and self.used_s + more_s > limit_s:
-            return f"{doing} would take more than the budget of {units.whole_seconds(limit_s)}"
+            return say("experiment.budget.more_time", step=doing, budget=units.whole_seconds(limit_s))
         if limit_bytes is not None and self.written_bytes + more_bytes > limit_bytes:
-            return f"{doing} could write more than the budget of {units.size(limit_bytes)}"
+            return say("experiment.budget.more_written", step=doing, budget_bytes=limit_bytes)
         return None
 
     def refuse(self, doing: str, *, more_bytes: int = 0) -> None:

@@ -15,7 +15,7 @@ from loadstone.experiment.amounts import size_bytes, time_s
 from loadstone.experiment.file import AS_IS, layout_of
 from loadstone.formats.fio.override import with_options
 from loadstone.formats.fio.table import BY_NAME
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.workload.placement import Amount
 
 if TYPE_CHECKING:
@@ -56,7 +56,9 @@ class CacheDrop:
     host: str | None = None
 
     def __str__(self) -> str:
-        return "dropped" if self.every_s is None else f"dropped, and again every {self.every_s:g} s"
+        if self.every_s is None:
+            return say("experiment.page_cache.dropped")
+        return say("experiment.page_cache.again", every=f"{self.every_s:g}")
 
 
 @dataclass(frozen=True, slots=True)

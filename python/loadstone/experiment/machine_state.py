@@ -284,12 +284,12 @@ class Machine:
         """Wait for the initial sync, as far as the budget goes; `written` by the devices before."""
         share = build.synchronised(order)
         if share is None:
-            return "built"
+            return say("experiment.layout.built")
         if self.whole.wait_for_sync and share < 1:
-            self.tell(f"waiting until {order.name} has synchronised")
+            self.tell(say("experiment.layout.waiting", name=order.name))
 
             def give_up() -> bool:
-                doing = f"the initial sync of {order.name}"
+                doing = say("experiment.layout.initial_sync", name=order.name)
                 self.ledger.refuse(doing, more_bytes=build.written_bytes(order) - written)
                 return self.give_up()
 
@@ -297,7 +297,9 @@ class Machine:
         if share is not None and share < 1:
             # It goes on beside the runs, where nobody tells its writes from theirs: no more than all of it.
             self.ledger.wrote(int((1 - share) * build.size_bytes(order)))
-        return "built, synchronised" if share == 1 else f"built, {share or 0:.0%} synchronised so far"
+        if share == 1:
+            return say("experiment.layout.synchronised")
+        return say("experiment.layout.synchronising", share=f"{share or 0:.0%}")
 
     def take_down(self) -> None:
         """Take down the layout that stands, if one does."""

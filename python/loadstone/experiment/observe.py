@@ -15,6 +15,7 @@ from loadstone.bundle import layout, members
 from loadstone.bundle import study as study_on_disk
 from loadstone.effects.observations import Aim, Factor, Observation, Observations
 from loadstone.errors import BundleError
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +97,7 @@ def _invalid(figures: RunFigures, studied: Sequence[str]) -> str | None:
     """Return why a run's number is not valid; None where nothing but what is studied on purpose speaks so."""
     if figures.valid:
         return None
-    why = figures.point.why or "its verdict is not valid"
+    why = figures.point.why or say("experiment.run.not_valid")
     if figures.summary is None:
         return why
     try:

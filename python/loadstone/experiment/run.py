@@ -577,19 +577,19 @@ class _Session:
     def _prepare(self, wanted: Next, state: str) -> None:
         plan = (self._means.resolve or self._prepared.resolve)(wanted).plan
         count = allocation.written_bytes(plan, state)
-        self._ledger.refuse(f"bringing the targets into the state {state!r}", more_bytes=count)
+        self._ledger.refuse(say("experiment.allocation.bringing", state=repr(state)), more_bytes=count)
         self._ledger.wrote(count)
         allocation.prepare(plan, state, self.consent, Interrupts.pending)
 
     def _obstacle(self) -> str | None:
         if self._cannot_begin is not None:
-            return f"what is for all runs could not be set ({self._cannot_begin})"
+            return say("experiment.machine.not_set", reason=self._cannot_begin)
         if self.machine.lost is not None:
-            return f"what is for all runs was changed ({self.machine.lost})"
+            return say("experiment.machine.changed", reason=self.machine.lost)
         if not self.machine.still_changed:
             return None
         names = ", ".join(f"{one.control} of {one.subject}" for one in self.machine.still_changed)
-        return f"the machine could not be put back ({names})"
+        return say("experiment.machine.not_put_back", settings=names)
 
     def _record(self, name: str, **changes: object) -> None:
         runs = tuple(

@@ -123,7 +123,7 @@ class ExperimentStory:
 def _added(control: str, subject: str, settings: list[MachineSetting]) -> ChangedSetting:
     counts: dict[str, int] = {}
     for one in settings:
-        name = one.outcome or "not put back"
+        name = one.outcome or "not_put_back"
         counts[name] = counts.get(name, 0) + 1
     left = [one for one in settings if one.is_still_changed]
     return ChangedSetting(

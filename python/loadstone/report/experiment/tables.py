@@ -247,8 +247,12 @@ def doubts(story: ExperimentStory) -> list[str]:
     systems = story.systems()
     counted = "; ".join(f"{name} ({_some(count, 'run')})" for name, count in systems.items())
     return [
-        f"NOT PUT BACK: {row.control} {row.subject}".rstrip() + f": was {row.before}{_why(row.outcome)}. "
-        "Run `loadstone restore`."
+        say(
+            "report.outcome.left",
+            setting=f"{row.control} {row.subject}".rstrip(),
+            before=row.before,
+            reason=_why(row.outcome),
+        )
         for row in settings(story)
         if row.left
     ] + ([say("report.experiment.systems", systems=counted)] if len(systems) > 1 else [])
@@ -256,7 +260,7 @@ def doubts(story: ExperimentStory) -> list[str]:
 
 def _why(outcome: str) -> str:
     """Return what there is to say beside that it was not put back."""
-    why = outcome.removeprefix(words.OUTCOMES["failed"]).removeprefix(": ").rstrip(".")
+    why = outcome.removeprefix(say("report.outcome.failed")).removeprefix(": ").rstrip(".")
     return f": {why}" if why else ""
 
 
@@ -265,10 +269,15 @@ def counts(story: ExperimentStory) -> str:
     record = story.record
     done = len({row.run for row in story.table.rows})
     valid = len({row.run for row in story.table.rows if row.invalid is None})
-    combined = f"{_some(record.combinations, 'combination')} of {record.full_combinations}"
-    return (
-        f"{done} of {len(record.runs)} runs done, {valid} valid: {combined}, "
-        f"{_some(len(record.patterns), 'pattern')}, {_some(record.blocks, 'repeat')}."
+    return say(
+        "report.experiment.counts",
+        done=done,
+        runs=len(record.runs),
+        valid=valid,
+        combinations=record.combinations,
+        full=record.full_combinations,
+        patterns=len(record.patterns),
+        repeats=record.blocks,
     )
 
 
@@ -279,17 +288,26 @@ def _some(number: int, word: str) -> str:
 def design(story: ExperimentStory) -> str:
     """Say which design it was, and how its runs were ordered."""
     record = story.record
-    kind = {
-        "full": "Every combination of levels",
-        "one_at_a_time": "One factor at a time",
-        "fraction": "A fraction of the combinations",
-    }[record.design]
-    drawn = f"in random order within each repeat (seed {record.seed})"
-    order = drawn if record.order == "random" else "in the order of the file"
-    rarely = f"; all runs of a level of {', '.join(record.rarely)} follow each other" if record.rarely else ""
-    aliased = "".join(f" {written(a)} cannot be told from {written(b)}." for a, b in story.effects.aliased)
+    kind = say(f"report.design.{record.design}")
+    if record.order == "random":
+        order = say("report.design.random", seed=record.seed)
+    else:
+        order = say("report.design.in_order")
+    rarely = say("report.design.rarely", factors=", ".join(record.rarely)) if record.rarely else ""
+    aliased = "".join(
+        f" {say('report.design.aliased', term=written(a), other=written(b))}"
+        for a, b in story.effects.aliased
+    )
     mixed = "".join(f" {sentence}" for sentence in mixed_in_words(record.mixed))
-    return f"{kind}, {order}{rarely}. BLAKE3 of {record.file}: {record.file_blake3[:16]}….{aliased}{mixed}"
+    text = say(
+        "report.design.line",
+        design=kind,
+        order=order,
+        rarely=rarely,
+        file=record.file,
+        blake3=record.file_blake3[:16],
+    )
+    return f"{text}{aliased}{mixed}"
 
 
 def terms(story: ExperimentStory) -> list[str]:
@@ -310,7 +328,7 @@ def shares(story: ExperimentStory) -> tuple[list[str], list[list[str]]]:
         rows.append(
             [written(term), *(units.NONE if one is None else _share(one.eta_squared) for one in known)]
         )
-    return ["share of the sum of squares", *story.effects.patterns], rows
+    return [say("report.experiment.share"), *story.effects.patterns], rows
 
 
 def shared(story: ExperimentStory) -> str:
@@ -350,7 +368,7 @@ def outliers(story: ExperimentStory) -> list[str]:
             ratios = f"{name_of(one.metric)} {units.digits(one.ratio)} times"
             by_run.setdefault((one.run, one.pattern), []).append(ratios)
     return [
-        f"Outlier: {run}, {pattern}: {', '.join(ratios)} what the other runs let expect."
+        say("report.experiment.outlier", run=run, pattern=pattern, ratios=", ".join(ratios))
         for (run, pattern), ratios in by_run.items()
     ]
 
@@ -365,11 +383,11 @@ def interactions(story: ExperimentStory) -> list[str]:
     others: dict[tuple[str, str], list[str]] = {}
     for one in firsts:
         if not one.found:
-            reason = (
-                "no significant interaction"
-                if one.found is False
-                else f"not known: {words.within(one.why or 'no repeats')}"
-            )
+            if one.found is False:
+                reason = say("report.interaction.none")
+            else:
+                why = words.within(one.why or say("report.interaction.no_repeats"))
+                reason = say("report.interaction.unknown_why", reason=why)
             others.setdefault((one.pattern, reason.rstrip(".")), []).append(words.pair_of_factors(one))
     return lines + [
         (f"{pattern}: " if several else "") + f"{'; '.join(pairs)}: {reason}."

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import units
 from loadstone.effects.metric_names import name_of, value
+from loadstone.messages import say
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from loadstone.effects.findings import (
         DriftFound,
@@ -32,22 +33,8 @@ MARKS: Final = {"better": "▲", "worse": "▼", "alike": "=", "open": "", "conf
 METHODS: Final = {
     "t": "Student's t", "welch": "Welch's t", "bootstrap": "bootstrap", "none": "no error known",
 }  # fmt: skip
-TAKEN: Final = {
-    "blocks": "by blocks", "blocks_and_line": "by blocks and a line of time", "line": "by a line of time",
-    "nothing": "not taken out",
-}  # fmt: skip
-OUTCOMES: Final = {
-    "restored": "put back", "unchanged": "was so already", "rebooted": "gone with a restart of the machine",
-    "gone": "its device is gone", "changed_by_others": "changed by somebody else: left as it is",
-    "not_held": "changed by somebody else during a run",
-    "failed": "NOT PUT BACK", "not put back": "NOT PUT BACK", "kept": "kept for the next run",
-    "none": "nothing to put back",
-}  # fmt: skip
 ONE_NUMBER: Final = 0.15
 """Up to such a difference as much up is about as much down."""
-NO_EFFECT: Final = "has no significant effect"
-ALIKE: Final = "makes no difference"
-PLURALS: Final = {NO_EFFECT: "have no significant effect", ALIKE: "make no difference"}
 MOST_FACTORS: Final = 3
 MOST_LEVELS: Final = 3
 """Beside the one that differs most."""
@@ -120,16 +107,16 @@ def headline(story: ExperimentStory) -> str:
     """Return the answer in a sentence: what each factor does to the metric that the experiment is about."""
     effects, metric = story.effects, story.metric
     if not effects.factors:
-        return "Nothing was varied: `loadstone compare` holds this against another run of the same file."
+        return say("report.answer.nothing_varied")
     firsts = [one for one in effects.effects if one.first]
     known = any(one.change is not None for one in firsts)
     if not known and any(_mixed(one) for one in firsts):
         names = list(dict.fromkeys(one.factor for one in firsts if _mixed(one)))
-        return f"Effects cannot be separated: in valid runs {' and '.join(names)} change only together."
+        return say("report.answer.not_separated", factors=" and ".join(names))
     if not known:
         return _nothing_known(story)
     if all(one.judgement == "unknown" for one in firsts):
-        return "Nothing is significant: no combination was repeated, so chance cannot be ruled out."
+        return say("report.answer.not_repeated")
     ordered = sorted(
         (one.name for one in effects.factors if len(one.levels) > 1), key=lambda name: -_weight(effects, name)
     )
@@ -142,9 +129,10 @@ def headline(story: ExperimentStory) -> str:
         for name, one in sizes.items()
         if one is not None
     }
-    clauses = _together([(name, part) for name, part in parts if part], smallest)
+    alike = {name for name in sizes if _is_alike([one for one in firsts if one.factor == name])}
+    clauses = _together(effects, [(name, part) for name, part in parts if part], smallest, alike)
     rest = sum(count for _, count in clauses[MOST_FACTORS:])
-    more = f"; and {rest} more factor{'s' if rest > 1 else ''}" if rest > 0 else ""
+    more = say("report.answer.more_factors", factors=rest) if rest > 0 else ""
     return f"{name_of(metric)}: {'; '.join(clause for clause, _ in clauses[:MOST_FACTORS])}{more}."
 
 
@@ -152,43 +140,63 @@ def _nothing_known(story: ExperimentStory) -> str:
     """Say why no effect is known: the reason of most runs where none of them is valid."""
     reasons = Counter(row.invalid for row in story.table.rows)
     if not reasons or None in reasons:
-        return "No effect is known: no factor has valid runs at two of its levels."
+        return say("report.answer.one_level")
     why, count = reasons.most_common(1)[0]
-    runs = "the only run is not" if len(story.table.rows) == 1 else f"none of {len(story.table.rows)} runs is"
-    of_which = ":" if len(reasons) == 1 else f". {count} of them:"
-    return f"No effect is known: {runs} valid{of_which} {(why or '').rstrip('.')}."
+    reason = (why or "").rstrip(".")
+    if len(reasons) == 1:
+        return say("report.answer.none_valid", runs=len(story.table.rows), reason=reason)
+    return say("report.answer.none_valid_mostly", runs=len(story.table.rows), most=count, reason=reason)
 
 
 def _together(
-    parts: Sequence[tuple[str, str]], smallest: Mapping[str, float | None]
+    effects: Effects,
+    parts: Sequence[tuple[str, str]],
+    smallest: Mapping[str, float | None],
+    alike: Collection[str],
 ) -> list[tuple[str, int]]:
     """Say what holds of several factors once, where the first stands; return of how many each is.
 
     `smallest`: factors without a significant effect, and the smallest one that would have been seen.
+    `alike`: factors that make no difference.
     """
     names: dict[str, list[str]] = {}
     for name, part in parts:
-        same = NO_EFFECT if name in smallest else part.removeprefix(f"{name} ")
-        names.setdefault(same if same.startswith((NO_EFFECT, ALIKE)) else part, []).append(name)
+        same = "without_effect" if name in smallest else "alike" if name in alike else part
+        names.setdefault(same, []).append(name)
     clauses = []
     for text, several in names.items():
-        clause = next(part for name, part in parts if name == several[0])
-        if len(several) > 1:
-            one = next(one for one in PLURALS if text.startswith(one))
-            rest = (
-                _could([smallest[name] for name in several]) if text == NO_EFFECT else text.removeprefix(one)
-            )
-            clause = f"{', '.join(several[:-1])} and {several[-1]} {PLURALS[one]}{rest}"
+        clause = text
+        if text == "without_effect":
+            clause = _without_effect(several, [smallest[name] for name in several])
+        elif text == "alike":
+            clause = _without_difference(several, effects.margin)
         clauses.append((clause, len(several)))
     return clauses
 
 
-def _could(sizes: Sequence[float | None]) -> str:
-    """Say which difference would have been seen in all of these, where that is known."""
+def _and(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + [names[-1]])
+
+
+def _without_difference(names: Sequence[str], margin: float) -> str:
+    key = "report.answer.alike" if len(names) == 1 else "report.answer.all_alike"
+    return say(key, factors=_and(names), margin=percent(margin))
+
+
+def _without_effect(names: Sequence[str], sizes: Sequence[float | None]) -> str:
+    """Say that these have no effect, and which would have been seen in all of them, where that is known."""
     known = [one for one in sizes if one is not None]
-    if not known or len(known) < len(sizes):
-        return ""
-    return f" (a difference of {either_way(max(known))} would have been seen)"
+    seen = ""
+    if known and len(known) == len(sizes):
+        seen = say("report.answer.would_be_seen", difference=either_way(max(known)))
+    key = "report.answer.no_effect" if len(names) == 1 else "report.answer.no_effects"
+    return say(key, factors=_and(names), seen=seen)
+
+
+def _is_alike(effects: Sequence[LevelEffect]) -> bool:
+    """Return whether the levels of a factor are known to make no difference that matters."""
+    known = [one for one in effects if one.judgement != "unknown"]
+    return bool(known) and all(one.judgement == "alike" and not one.depends_on for one in known)
 
 
 def _open_sizes(effects: Sequence[LevelEffect]) -> list[float | None] | None:
@@ -216,12 +224,19 @@ def _of_factor(story: ExperimentStory, factor: str, effects: Sequence[LevelEffec
         # Held against the first level where that shows it, as in the matrix.
         first = next(one.levels[0] for one in story.effects.factors if one.name == factor)
         most = max(apart, key=lambda one: (one.against == first, abs(_log(one))))
-        where = f" in {most.pattern}" if several else ""
-        size = change(most.change).replace("(", f"(confidence 95{units.THIN}%: ", 1)
-        clause = f"{factor}={most.level} gives {size} against {most.against}{where}"
+        where = say("report.answer.in_pattern", pattern=most.pattern) if several else ""
+        size = change(most.change).replace("(", f"({say('report.answer.confidence')} ", 1)
+        clause = say(
+            "report.answer.effect",
+            factor=factor,
+            level=most.level,
+            change=size,
+            against=most.against,
+            where=where,
+        )
         return clause + (_depending(story, most) or _others(apart, most))
     if any(one.judgement == "confounded" for one in effects):
-        return f"{factor} cannot be told from a drift"
+        return say("report.answer.follows_time", factor=factor)
     return _not_apart(story, factor, effects)
 
 
@@ -230,21 +245,26 @@ def _not_apart(story: ExperimentStory, factor: str, effects: Sequence[LevelEffec
     known = [one for one in effects if one.judgement != "unknown"]
     if crossed := next((one for one in known if one.depends_on), None):
         # Large one way at one level and none or the other way at another: the average says little.
-        where = f" in {crossed.pattern}" if len(story.effects.patterns) > 1 else ""
-        return (
-            f"{factor} has no significant effect on average, but {factor}={crossed.level} against "
-            f"{crossed.against}{where} gives{_depending(story, crossed).removeprefix(':')}"
+        several = len(story.effects.patterns) > 1
+        return say(
+            "report.answer.crossed",
+            factor=factor,
+            level=crossed.level,
+            against=crossed.against,
+            where=say("report.answer.in_pattern", pattern=crossed.pattern) if several else "",
+            changes=_depending(story, crossed).removeprefix(":"),
         )
-    if known and all(one.judgement == "alike" for one in known):
-        return f"{factor} {ALIKE} above {percent(story.effects.margin)}"
+    if _is_alike(effects):
+        return _without_difference([factor], story.effects.margin)
     if not known:
         mixed = [other for one in effects for other in _mixed(one)]
         if mixed and all(one.change is None for one in effects):
-            return f"{factor} cannot be told from {' and '.join(dict.fromkeys(mixed))}"
+            others = " and ".join(dict.fromkeys(mixed))
+            return say("report.answer.aliased", factor=factor, others=others)
         if any(one.change is not None for one in effects):
-            return f"{factor}: too few runs to rule out chance"
-        return f"{factor}: no data"
-    return f"{factor} {NO_EFFECT}{_could(_open_sizes(effects) or [])}"
+            return say("report.answer.few_runs", factor=factor)
+        return say("report.answer.no_data", factor=factor)
+    return _without_effect([factor], _open_sizes(effects) or [])
 
 
 def _others(apart: Sequence[LevelEffect], most: LevelEffect) -> str:
@@ -256,7 +276,8 @@ def _others(apart: Sequence[LevelEffect], most: LevelEffect) -> str:
     others.sort(key=lambda one: -abs(_log(one)))
     changes = [f"{one.level} {change(one.change)}" for one in others[:MOST_LEVELS]]
     rest = len(others) - len(changes)
-    return "".join(f", {one}" for one in changes) + (f", and {rest} more levels differ" if rest else "")
+    more = say("report.answer.more_levels", levels=rest) if rest else ""
+    return "".join(f", {one}" for one in changes) + more
 
 
 def _depending(story: ExperimentStory, one: LevelEffect) -> str:
@@ -272,7 +293,7 @@ def _depending(story: ExperimentStory, one: LevelEffect) -> str:
     clearest = min(interactions, key=lambda pair: pair.raw_p or 0.0)
     other = next(name for name in clearest.factors if name != one.factor)
     rest = [name for name in one.depends_on if name != other]
-    also = f", depending also on {' and '.join(rest)}" if rest else ""
+    also = say("report.answer.depending", factors=" and ".join(rest)) if rest else ""
     return f": {_simple(clearest, one.factor, one.level, one.against)}{also}"
 
 
@@ -280,7 +301,10 @@ def _simple(pair: Interaction, factor: str, level: str, against: str) -> str:
     """Write the least and the largest of an effect over the levels of the other factor."""
     effects = [one for one in pair.simple if (one.factor, one.level, one.against) == (factor, level, against)]
     ends = sorted(effects, key=lambda one: one.change.ratio)
-    return ", ".join(f"{change(one.change)} with {one.other}={one.at}" for one in (ends[0], ends[-1]))
+    return ", ".join(
+        say("report.answer.simple", change=change(one.change), factor=one.other, level=one.at)
+        for one in (ends[0], ends[-1])
+    )
 
 
 def _log(one: LevelEffect) -> float:
@@ -289,11 +313,12 @@ def _log(one: LevelEffect) -> float:
 
 def aim(one: Recommendation) -> str:
     """Write an aim: `most IOPS with latency p99 at most 2.00 ms`."""
-    most = "most" if one.larger_is_better else "least"
     limit = ""
     if one.limit_metric is not None:
-        limit = f" with {name_of(one.limit_metric)} at most {value(one.limit_at_most, one.limit_metric)}"
-    return f"{most} {name_of(one.metric)}{limit}"
+        most = value(one.limit_at_most, one.limit_metric)
+        limit = say("report.choice.limit", metric=name_of(one.limit_metric), most=most)
+    key = "report.choice.most" if one.larger_is_better else "report.choice.least"
+    return say(key, metric=name_of(one.metric), limit=limit)
 
 
 def choice(effects: Effects, one: Recommendation) -> str:
@@ -303,9 +328,7 @@ def choice(effects: Effects, one: Recommendation) -> str:
     ]
     if one.levels is None:
         return (
-            _no_choice(effects, one, level_effects)
-            if one.as_good
-            else one.why or "nothing can be recommended"
+            _no_choice(effects, one, level_effects) if one.as_good else one.why or say("report.choice.none")
         )
     stays = one.levels if one.change is None and one.limit_metric is None else {}
     better = [
@@ -315,20 +338,17 @@ def choice(effects: Effects, one: Recommendation) -> str:
     ]
     if better:
         changes = ", ".join(f"{each.factor}={each.level}: {change(each.change)}" for each in better)
-        return f"{changes}, averaged over the other factors; no combination is significantly the best."
+        return say("report.choice.averaged", changes=changes)
     recommendation = f"{levels(one.levels)}: {value(one.value, one.metric)}"
     if one.change is not None and one.against is not None:
-        recommendation += f", {change(one.change)} against {levels(one.against)}"
-        several = "s" if len(one.as_good) > 1 else ""
-        recommendation += (
-            f"; {len(one.as_good)} other combination{several} not significantly different"
-            if one.as_good
-            else ""
-        )
+        against = levels(one.against)
+        recommendation += say("report.choice.against", change=change(one.change), levels=against)
+        if one.as_good:
+            recommendation += say("report.choice.as_good", combinations=len(one.as_good))
     elif one.as_good:
-        recommendation += ". Keep it: nothing is significantly better"
+        recommendation += say("report.choice.keep")
     if one.does_not_matter:
-        recommendation += f"; any level of {' and '.join(one.does_not_matter)} is as good"
+        recommendation += say("report.choice.any_level", factors=" and ".join(one.does_not_matter))
     return f"{recommendation}."
 
 
@@ -336,16 +356,19 @@ def _no_choice(effects: Effects, one: Recommendation, level_effects: Sequence[Le
     """Say that nothing was told apart, and how many more repeats would tell a difference that matters."""
     margin = percent(effects.margin)
     if level_effects and all(each.judgement == "alike" for each in level_effects):
-        return f"any of the {len(one.as_good)} combinations: no level makes a difference above {margin}."
+        return say("report.choice.any", combinations=len(one.as_good), margin=margin)
     undecided = [each.more_repeats for each in level_effects if each.judgement == "open"]
     known = [number for number in undecided if number is not None]
-    clause = f"no choice: {len(one.as_good)} combinations do not differ significantly"
+    clause = say("report.choice.undecided", combinations=len(one.as_good))
     if not undecided:
         return f"{clause}."
-    if len(known) < len(undecided):
-        return f"{clause}; more than a thousand repeats would show a difference of {margin}."
-    most = max(known)
-    return f"{clause}; {most} more repeat{'' if most == 1 else 's'} would show a difference of {margin}."
+    difference = say("report.open.difference", margin=margin)
+    repeats = _more_repeats(max(known) if len(known) == len(undecided) else None)
+    return f"{clause}; {say('report.open.would_show', repeats=repeats, difference=difference)}."
+
+
+def _more_repeats(number: int | None) -> str:
+    return say("report.open.many") if number is None else say("report.open.repeats", repeats=number)
 
 
 def costs(story: ExperimentStory, one: Recommendation) -> str:
@@ -364,9 +387,9 @@ def costs(story: ExperimentStory, one: Recommendation) -> str:
 def drift(one: DriftFound) -> str:
     """Write whether there was a drift, and how it was taken out."""
     if one.change is None:
-        return (one.why or "not known").rstrip(".")
-    finding = "drifted by" if one.found else "no significant drift:"
-    return f"{finding} {change(one.change)} over the experiment; taken out {TAKEN[one.taken_out]}"
+        return (one.why or say("report.drift.unknown")).rstrip(".")
+    key = "report.drift.significant" if one.found else "report.drift.none"
+    return say(key, change=change(one.change), removed=say(f"report.drift.{one.taken_out}"))
 
 
 def pair_of_factors(one: Interaction) -> str:
@@ -374,7 +397,7 @@ def pair_of_factors(one: Interaction) -> str:
     names = " and ".join(one.factors)
     if one.found is not False or one.smallest_seen is None:
         return names
-    return f"{names} (one combination off by {either_way(one.smallest_seen)} would have been seen)"
+    return say("report.interaction.would_be_seen", factors=names, difference=either_way(one.smallest_seen))
 
 
 def interaction(one: Interaction) -> str:
@@ -382,10 +405,10 @@ def interaction(one: Interaction) -> str:
     a, b = one.factors
     largest = one.largest
     if largest is None:
-        return f"{a} and {b}: not known"
+        return say("report.interaction.unknown", one=a, other=b)
     level, against = largest.levels
     sizes = _simple(one, a, level, against)
-    return f"{a} and {b} depend on each other: {a}={level} against {against} gives {sizes}"
+    return say("report.interaction.found", one=a, other=b, level=level, against=against, changes=sizes)
 
 
 def open_points(effects: Effects) -> list[str]:
@@ -396,13 +419,19 @@ def open_points(effects: Effects) -> list[str]:
             continue
         margin = percent(effects.margin)
         least = None if one.smallest_seen is None else either_way(one.smallest_seen)
-        detectable = "" if least is None else f"; a difference of {least} would have been seen"
-        shown = f"one of {margin}" if least is not None else f"a difference of {margin}"
-        repeats = f"{one.more_repeats} more repeat{'' if one.more_repeats == 1 else 's'}"
-        more = "more than a thousand repeats" if one.more_repeats is None else repeats
+        shown = say("report.open.difference" if least is None else "report.open.one", margin=margin)
+        more = say("report.open.would_show", repeats=_more_repeats(one.more_repeats), difference=shown)
         lines.append(
-            f"{one.pattern}: {one.factor}={one.level} and {one.factor}={one.against} do not differ "
-            f"significantly{_how_far(effects, one)}{detectable}; {more} would show {shown}."
+            say(
+                "report.open.factor",
+                pattern=one.pattern,
+                factor=one.factor,
+                level=one.level,
+                against=one.against,
+                interval=_how_far(effects, one),
+                seen="" if least is None else say("report.open.would_be_seen", difference=least),
+                more=more,
+            )
         )
     return lines
 
@@ -414,7 +443,7 @@ def _how_far(effects: Effects, one: LevelEffect) -> str:
         return f" ({own})"
     low, high = one.together
     every = change(one.change.model_copy(update={"low": low, "high": high}))
-    return f": {every} with all {effects.tests} tests together, {own} if it were the only one"
+    return say("report.open.all_tests", tests=effects.tests, every=every, own=own)
 
 
 def _excludes_none(one: LevelEffect) -> bool:
@@ -424,22 +453,19 @@ def _excludes_none(one: LevelEffect) -> bool:
 
 def legend(effects: Effects, design: str) -> str:
     """Say what the marks and ranges mean."""
-    others = "with the other factors at their first level" if design == "one_at_a_time" else (
-        "averaged over the other factors"
-    )  # fmt: skip
-    tests = "1 test" if effects.tests == 1 else f"{effects.tests} tests"
-    return (
-        f"▲ better, ▼ worse: significant at {percent(effects.alpha)}, corrected for {tests} of "
-        f"this metric. = no difference above {percent(effects.margin)}: the whole interval is within it. "
-        f"Without a mark: not significant. The range is the 95 % interval of the change, {others}. It is "
-        "for this change alone, not widened for the number of tests: it may leave out 0 without a mark."
+    return say(
+        "report.legend.effects",
+        alpha=percent(effects.alpha),
+        tests=effects.tests,
+        margin=percent(effects.margin),
+        others=say("report.legend.first_levels" if design == "one_at_a_time" else "report.legend.averaged"),
     )
 
 
 def outcome(one: tuple[str, int]) -> str:
     """Write what became of a setting, and how often."""
     name, times = one
-    return f"{OUTCOMES.get(name, name)}{f' ({times}×)' if times > 1 else ''}"
+    return say(f"report.outcome.{name}") + (f" ({times}×)" if times > 1 else "")
 
 
 def within(text: str) -> str:
