@@ -87,7 +87,8 @@ def clocks(link: Link, *, pings: int = PINGS, ask_s: float = ASK_S) -> Clocks:
         wall.append(Exchange(asked_wall_ns, int(reply["unix_ns"]), heard_wall_ns))
     first, second = offset(monotonic), offset(wall)
     if first is None or second is None:
-        raise RunError(f"{link.name}: " + say("hosts.bundle.clock"))
+        hint = say("hosts.bundle.clock_hint")
+        raise RunError(f"{link.name}: " + say("hosts.bundle.clock"), hint=hint)
     return Clocks(first, second, max(one.round_trip_ns for one in monotonic))
 
 
@@ -98,7 +99,8 @@ def fetch(link: Link, directory: Path) -> None:
     for name, size in listed["files"]:
         path = directory / name
         if ".." in path.parts or str(name).startswith("/"):
-            raise RunError(f"{link.name}: " + say("hosts.bundle.outside", path=repr(name)))
+            reason = say("hosts.bundle.outside", path=repr(name))
+            raise RunError(f"{link.name}: {reason}", hint=say("hosts.bundle.outside_hint"))
         for parent in reversed(path.relative_to(directory).parents[:-1]):
             # `directory` itself is not made again where somebody ended the collecting.
             (directory / parent).mkdir(exist_ok=True)
@@ -110,7 +112,8 @@ def fetch(link: Link, directory: Path) -> None:
                     why = piece.get("error") or say(
                         "hosts.bundle.short", read_bytes=file.tell(), size_bytes=size
                     )
-                    raise RunError(f"{link.name}: " + say("hosts.bundle.part", path=name, reason=why))
+                    text = say("hosts.bundle.part", path=name, reason=why)
+                    raise RunError(f"{link.name}: {text}", hint=say("hosts.bundle.part_hint"))
                 file.write(data)
 
 

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from loadstone import input_file, toml_text
 from loadstone.errors import InputError, Where, raise_all
 from loadstone.frozen_model import FrozenModel
-from loadstone.messages import say
+from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest
 from loadstone.toml_repair import RepairedDocument, RuleMistake, TomlMistake, located
 
@@ -224,7 +224,7 @@ def _client_file(path: Path) -> list[str]:
     try:
         lines = input_file.read(path, "list of hosts").decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise InputError(say("hosts.clients.unreadable"), where=Where(str(path))) from error
+        raise make_error(InputError, "hosts.clients.unreadable", where=Where(str(path))) from error
     addresses = []
     for number, line in enumerate(lines, start=1):
         text = line.partition("#")[0].strip()
@@ -232,14 +232,14 @@ def _client_file(path: Path) -> list[str]:
             continue
         kind, colon, rest = text.partition(":")
         if kind == "sock" and colon:
-            raise InputError(say("hosts.clients.socket"), where=Where(str(path), number))
+            raise make_error(InputError, "hosts.clients.socket", where=Where(str(path), number))
         name = rest if kind in {"ip", "ip4", "ip6"} and colon else text
         host = name.partition(",")[0].strip()
         addresses.append(f"[{host}]" if kind == "ip6" and colon else host)
         if any(character.isspace() for character in host):
             raise InputError(say("hosts.clients.words", text=text), where=Where(str(path), number))
     if not addresses:
-        raise InputError(say("hosts.clients.empty"), where=Where(str(path)))
+        raise make_error(InputError, "hosts.clients.empty", where=Where(str(path)))
     return addresses
 
 
@@ -289,11 +289,10 @@ def read_hosts_file(path: Path) -> HostsFile:
         content = toml_text.decoded(input_file.read(path, "list of hosts"))
         document = toml_text.parsed(content)
     except UnicodeDecodeError as error:
-        raise InputError(say("hosts.file.binary"), where=Where(str(path))) from error
+        raise make_error(InputError, "hosts.file.binary", where=Where(str(path))) from error
     except toml_text.TomlError as error:
-        raise InputError(
-            say("hosts.file.syntax", reason=str(error)), where=Where(str(path), error.line)
-        ) from error
+        where = Where(str(path), error.line)
+        raise make_error(InputError, "hosts.file.syntax", where=where, reason=str(error)) from error
     repaired = RepairedDocument(document, _stand_in, lambda loc: _model(loc).model_fields)
     hosts_file = cast("HostsFile | None", repaired.read(HostsFile))
     wrong = [_explained(path, content, one) for one in repaired.mistakes]
@@ -360,7 +359,7 @@ def _wrong_shared(path: Path, content: str, hosts_file: HostsFile) -> Iterator[I
         line = _line(content, "shared", number, "targets")
         where = Where(str(path), line, f"shared.{shared.name}.targets")
         if shared.name in known.values():
-            yield InputError(say("hosts.file.shared_twice", name=repr(shared.name)), where=where)
+            yield make_error(InputError, "hosts.file.shared_twice", where=where, name=repr(shared.name))
         for place in shared.targets.items():
             if place in known:
                 reason = say("hosts.file.shared_path_twice", place=":".join(place), name=repr(known[place]))

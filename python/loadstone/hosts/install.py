@@ -162,7 +162,8 @@ def _looked_at(host: HostEntry, needs: tuple[int, int]) -> dict[str, str]:
     )
     if facts.get("machine") != MACHINE:
         actual = facts.get("machine", "not told")
-        raise RunError(f"{host.name}: " + say("hosts.install.machine", found=actual, needed=MACHINE))
+        text = say("hosts.install.machine", found=actual, needed=MACHINE)
+        raise RunError(f"{host.name}: {text}", hint=say("hosts.install.machine_hint"))
     python = facts.get("python", "")
     if _version(python) < PYTHON:
         raise RunError(

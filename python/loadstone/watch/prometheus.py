@@ -262,9 +262,7 @@ def _rows(text: str) -> list[Row]:
             if sample.name.startswith("node_") and abs(float(sample.value)) < MOST
         ]
     except (ValueError, IndexError, KeyError) as error:
-        raise WatchError(
-            f"it does not answer in Prometheus' text format: {error}"[:200], lasting=True
-        ) from error
+        raise make_error(LASTING, "watch.prometheus.not_text", reason=str(error)[:150]) from error
 
 
 def _clock(rows: Iterable[Row], date: str | None) -> WallClock | None:

@@ -134,7 +134,7 @@ def _rate(parameter: Parameter, number: Number) -> IoRate:
 def _points(parameter: Parameter) -> tuple[float, ...]:
     percents = [int(number.value) for number in numbers(parameter)]
     if any(not 0 < value <= 10_000 for value in percents):
-        raise parameter.error("formats_vdbench.rundef.point")
+        raise parameter.error("formats_vdbench.rundef.point", found=",".join(map(str, percents)))
     if len(set(percents)) != len(percents):
         raise parameter.error("formats_vdbench.rundef.point_twice")
     return tuple(float(value) for value in percents)
