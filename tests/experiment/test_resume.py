@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,7 +22,7 @@ from loadstone.report.experiment import tables
 from tests.experiment.test_experiment_runs import FILE, MachineOfFiles, written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from loadstone.study.controller import Next
@@ -39,6 +39,18 @@ def interrupt(host: MachineOfFiles, path: Path, out: Path, *, runs: int) -> None
 
     with pytest.raises(KeyboardInterrupt):
         host.run(prepare(path), out, around=around)
+
+
+def setting_swappiness(host: MachineOfFiles, out: Path, *, run: int) -> Callable[[Next], Any]:
+    """Have somebody else set what is varied while a run lasts, the `run`th."""
+
+    @contextlib.contextmanager
+    def around(_: Next) -> Iterator[None]:
+        yield
+        if len(list(out.glob("runs/*"))) == run:
+            (host.host / "proc/sys/vm/swappiness").write_text("33\n")
+
+    return around
 
 
 def in_lines(planned: PlannedExperiment) -> str:
@@ -93,6 +105,59 @@ def test_a_run_that_nothing_can_be_read_of_is_done_again(tmp_path: Path, lost: s
     assert (names[0], names[-1]) == (f"{first.name} (attempt 1)", first.name)
     # An attempt that nothing rests on, and that cannot be read, keeps nobody from the others.
     assert len(observations(out).rows) == 8
+
+
+@pytest.mark.in_turn
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_run_that_somebody_disturbed_is_done_again_and_both_are_on_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, killed: bool
+) -> None:
+    """It stayed in the study as done, in no effect: its combination had one run less for good."""
+    host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
+    at, name = next(
+        (number, run.name)
+        for number, run in enumerate(prepare(path).document.runs, 1)
+        if run.levels["swappiness"] == "10"
+    )
+    ended = host.run(prepare(path), out, around=setting_swappiness(host, out, run=at))
+    assert ended.exit_code == exitcodes.FAILED
+    assert [one.run for one in observations(out).rows if one.invalid is not None] == [name]
+    started = on_disk.read(out).runs[at - 1].started
+    (host.host / "proc/sys/vm/swappiness").write_text("60\n")
+    for journal in host.state.glob("*"):
+        journal.unlink()  # As `loadstone restore` leaves it in another process.
+
+    stopped = open_stopped(out, prepare(path))
+    assert PlannedExperiment(prepare(path), stopped).missing[0] == name
+    (note,) = (one.text for one in stopped.notes)
+    assert f"done again, because something else changed what they rest on: {name} (sysctl of vm.sw" in note
+    if killed:  # Once the study says that it begins again, and nothing else does.
+        monkeypatch.setattr(experiment_run.on_disk, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            host.run(prepare(path), out, stopped=stopped)
+        monkeypatch.undo()
+        stopped = open_stopped(out, prepare(path))
+    study = host.run(prepare(path), out, stopped=stopped).study.study
+    assert (study.status, study.expected) == ("complete", len(study.points))
+    names = [one.name for one in study.points]
+    assert (names[at - 1], names[at + killed]) == (f"{name} (attempt 1)", name)
+    assert len(names) == 9 + killed
+    document = on_disk.read(out)
+    (attempt,) = (one for one in document.attempts if one.why)
+    assert (attempt.name, attempt.started) == (f"{name} (attempt 1)", started)
+    assert [one.outcome for one in attempt.settings] == ["changed_by_others"]
+    assert [one.run for one in observations(out).rows if one.invalid is None] == [
+        run.name for run in sorted(document.runs, key=lambda run: run.started or "")
+    ]
+    story = story_on_disk(out)
+    assert story is not None
+    assert "8 of 8 runs done, 8 valid" in tables.counts(story)
+    assert f"something else changed what it rests on: {name} (attempt 1), sysctl of" in tables.counts(story)
+    assert open_stopped(out, prepare(path)).notes == ()
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_what_another_resume_did_meanwhile_is_not_done_twice(tmp_path: Path) -> None:

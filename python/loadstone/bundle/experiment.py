@@ -108,6 +108,21 @@ class ExperimentRun(FrozenModel):
     """What was set for it, in order."""
 
 
+class ExperimentAttempt(FrozenModel):
+    """A run that was begun, and is done again: nothing rests on it."""
+
+    name: str
+    """Name of the study's point."""
+    run: str
+    """Name of the run that it was an attempt of."""
+    started: str
+    """ISO 8601, UTC."""
+    settings: tuple[MachineSetting, ...] = ()
+    """What was set for it, in order."""
+    why: str = ""
+    """What somebody else changed while it lasted; empty: it did not complete."""
+
+
 class ExperimentAim(FrozenModel):
     """What is wanted; `limit_at_most` is in the unit of the metric's name."""
 
@@ -172,6 +187,8 @@ class ExperimentDocument(FrozenModel):
     """Rules of the verdict that say what is studied on purpose: their findings exclude no run."""
     unset_levels: tuple[UnsetLevel, ...] = ()
     runs: tuple[ExperimentRun, ...]
+    attempts: tuple[ExperimentAttempt, ...] = ()
+    """Of runs that were done again, or are to be, in the order in which that was noticed."""
     settings: tuple[MachineSetting, ...] = ()
     """What was set for several runs at once (layouts), in order."""
     sessions: tuple[ExperimentSession, ...] = ()

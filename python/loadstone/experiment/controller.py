@@ -39,7 +39,8 @@ class ExperimentController:
         finished = _finished(done_before)
         self._known = [one for one in known if one.name not in finished]
         self._left = [one for one in nexts if one.name not in finished]
-        self._attempts_before = len(done_before) - len(finished)
+        # One that completed while somebody changed the machine has another name now, and is done again.
+        self._attempts_before = len(done_before) - len(finished & {one.name for one in nexts})
         self._ledger = ledger or BudgetLedger()
         self._obstacle = obstacle
         self._alike = alike

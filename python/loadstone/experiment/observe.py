@@ -15,6 +15,7 @@ from loadstone.bundle import layout, members
 from loadstone.bundle import study as study_on_disk
 from loadstone.effects.observations import Aim, Factor, Observation, Observations
 from loadstone.errors import BundleError
+from loadstone.experiment.attempts import counts, not_held
 from loadstone.messages import say
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.analysis.study.run_figures import RunFigures
-    from loadstone.bundle.experiment import ExperimentDocument, ExperimentRun
+    from loadstone.bundle.experiment import ExperimentDocument
 
 
 def observations(path: Path, *, unverified: bool = False) -> Observations:
@@ -33,10 +34,10 @@ def observations(path: Path, *, unverified: bool = False) -> Observations:
 def complete_runs(path: Path, *, unverified: bool = False) -> list[RunFigures]:
     """Read the runs of an experiment that completed. Raises `BundleError` where one cannot be opened.
 
-    What was cut off by a power loss is not looked at: nothing rests on an attempt that did not complete.
+    What was cut off by a power loss is not looked at: nothing rests on an attempt that was done again.
     """
     study = study_on_disk.read(path, unverified=unverified)
-    complete = [one for one in study.points if one.status == "complete"]
+    complete = [one for one in study.points if counts(one)]
     return [
         figures_of(point, summarise(bundle))
         for point in complete
@@ -68,7 +69,7 @@ def table(
                 levels=run.levels,
                 pattern=run.pattern,
                 metrics={name: values[name] for name in metric_names if name in values},
-                invalid=_not_held(run) or _invalid(one, document.studied),
+                invalid=not_held(run) or _invalid(one, document.studied),
             )
         )
     varied = [one for one in document.factors if len(one.levels) > 1]
@@ -85,12 +86,6 @@ def table(
         patterns=tuple(one.name for one in document.patterns),
         rarely=tuple(name for name in document.rarely if any(name == one.name for one in varied)),
     )
-
-
-def _not_held(run: ExperimentRun) -> str | None:
-    """Return which setting somebody else changed while a run lasted; None: none."""
-    changed = [one for one in run.settings if one.outcome in ("changed_by_others", "not_held")]
-    return None if not changed else f"{changed[0].control} of {changed[0].subject}: {changed[0].why}"
 
 
 def _invalid(figures: RunFigures, studied: Sequence[str]) -> str | None:

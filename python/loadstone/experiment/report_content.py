@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.bundle import experiment as on_disk
 from loadstone.bundle import study as study_on_disk
 from loadstone.effects.analyse import analyse
+from loadstone.experiment.attempts import counts, stem
 from loadstone.experiment.observe import complete_runs, table
 from loadstone.report.experiment.story import ExperimentStory
 
@@ -50,7 +51,7 @@ def _failed(study: StudyRecord) -> dict[str, str]:
     """Return the runs that did not complete, in any attempt, and why the last one did not."""
     complete = {one.name for one in study.points if one.status == "complete"}
     lost = {
-        one.name.partition(" (attempt ")[0]: one.error or ENDINGS.get(one.status, "it failed")
+        stem(one.name): one.error or ENDINGS.get(one.status, "it failed")
         for one in study.points
         if one.status != "complete"
     }
@@ -62,7 +63,7 @@ def measured_runs(done: Sequence[Done]) -> tuple[list[RunFigures], list[str]]:
 
     A run of an earlier session may have a damaged bundle; what this session measured is in memory.
     """
-    complete = [one.run for one in done if one.point.status == "complete"]
+    complete = [one.run for one in done if counts(one.point)]
     unread = [one.point.name for one in complete if one.summary is None]
     return [one for one in complete if one.summary is not None], unread
 

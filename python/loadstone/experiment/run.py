@@ -27,7 +27,7 @@ from loadstone.bundle.write import BundleWriter
 from loadstone.control.layout.build import SeenDevice
 from loadstone.engine.interrupts import Interrupts, leave
 from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, Where
-from loadstone.experiment import allocation, claims
+from loadstone.experiment import allocation, attempts, claims
 from loadstone.experiment.controller import ExperimentController
 from loadstone.experiment.ledger import BudgetLedger
 from loadstone.experiment.machine_state import Machine, order_of
@@ -234,11 +234,13 @@ def open_stopped(path: Path, prepared: PreparedExperiment) -> StoppedExperiment:
         )
     document = document.model_copy(update={"sessions": _sessions(path, document, study.points)})
     read = [_done(path, point) for point in study.points]
-    lost = [one.point.name for one in read if one.point.status == "complete" and one.summary is None]
-    points = _renamed([_without_figures(point, lost) for point in study.points])
+    lost = [one.point.name for one in read if attempts.counts(one.point) and one.summary is None]
+    disturbed = attempts.disturbed(document, study.points)
+    points = attempts.renamed([_without_figures(point, lost) for point in study.points], disturbed)
     done = [Done(point, one.summary) for point, one in zip(points, read, strict=True)]
     earlier = EarlierStudy(study.model_copy(update={"points": points}), done)
-    return StoppedExperiment(path, document, earlier, tuple(_notes(document, lost)), seal_then)
+    notes = tuple(_notes(document, lost, disturbed))
+    return StoppedExperiment(path, attempts.with_attempts(document, points), earlier, notes, seal_then)
 
 
 def _without_figures(point: Point, lost: Collection[str]) -> Point:
@@ -248,10 +250,13 @@ def _without_figures(point: Point, lost: Collection[str]) -> Point:
     return point.model_copy(update={"status": "failed", "error": say("experiment.again.unreadable_run")})
 
 
-def _notes(document: ExperimentDocument, lost: Sequence[str]) -> Iterator[Note]:
+def _notes(document: ExperimentDocument, lost: Sequence[str], disturbed: Mapping[str, str]) -> Iterator[Note]:
     if lost:
         text = say("experiment.again.unreadable", runs="; ".join(lost))
         yield Note(where=None, text=text, kind="info")
+    if disturbed:
+        runs = "; ".join(f"{name} ({why})" for name, why in disturbed.items())
+        yield Note(where=None, text=say("experiment.again.disturbed", runs=runs), kind="info")
     before = sorted({one.system for one in document.sessions if one.system is not None} - {system()})
     if before:
         text = say("experiment.again.other_system", before="; ".join(before), now=system())
@@ -299,23 +304,6 @@ def _settings(options: ReadOptionsOfExperiment) -> dict[str, Any]:
         "leave_out_unset": options.leave_out_unset,
         "not_taken": [one.model_dump(mode="json") for one in options.not_taken],
     }
-
-
-def _renamed(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Give runs that did not complete a name of their own: that run is still to be done."""
-    names = {point.name for point in points}
-    renamed = []
-    for point in points:
-        if point.status == "complete":
-            renamed.append(point)
-            continue
-        stem = point.name.partition(" (attempt ")[0]
-        number = 1
-        while f"{stem} (attempt {number})" in names and f"{stem} (attempt {number})" != point.name:
-            number += 1
-        names.add(f"{stem} (attempt {number})")
-        renamed.append(point.model_copy(update={"name": f"{stem} (attempt {number})"}))
-    return tuple(renamed)
 
 
 def _done(path: Path, point: Point) -> Done:

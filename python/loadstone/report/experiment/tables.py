@@ -269,7 +269,7 @@ def counts(story: ExperimentStory) -> str:
     record = story.record
     done = len({row.run for row in story.table.rows})
     valid = len({row.run for row in story.table.rows if row.invalid is None})
-    return say(
+    text = say(
         "report.experiment.counts",
         done=done,
         runs=len(record.runs),
@@ -279,6 +279,9 @@ def counts(story: ExperimentStory) -> str:
         patterns=len(record.patterns),
         repeats=record.blocks,
     )
+    # One that did not complete says so elsewhere; this one has figures, which are in no effect.
+    disturbed = "; ".join(f"{one.name}, {one.why}" for one in record.attempts if one.why)
+    return text + (f" {say('report.experiment.done_again', runs=disturbed)}" if disturbed else "")
 
 
 def _some(number: int, word: str) -> str:
