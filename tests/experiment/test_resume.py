@@ -132,7 +132,7 @@ def test_a_run_that_somebody_disturbed_is_done_again_and_both_are_on_record(
     (note,) = (one.text for one in stopped.notes)
     assert f"done again, because something else changed what they rest on: {name} (sysctl of vm.sw" in note
     if killed:  # Once the study says that it begins again, and nothing else does.
-        monkeypatch.setattr(experiment_run.on_disk, "write", interrupted)
+        monkeypatch.setattr(on_disk, "write", interrupted)
         with pytest.raises(KeyboardInterrupt):
             host.run(prepare(path), out, stopped=stopped)
         monkeypatch.undo()

@@ -29,6 +29,7 @@ from loadstone.errors import RefusedError, RunError
 from loadstone.experiment.file import VOLUME, level_name
 from loadstone.experiment.ledger import BudgetLedger
 from loadstone.experiment.levels import WantedSetting
+from loadstone.experiment.target_watch import TargetWatch
 from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from loadstone.control.changes import Restored
     from loadstone.experiment.file import ExperimentFile
     from loadstone.experiment.levels import Asked, CacheDrop
+    from loadstone.experiment.target_watch import SeenTarget
 
 BASE: Final = Path("/run/loadstone")
 NOTHING: Final = "none"
@@ -83,6 +85,9 @@ class Machine:
     """What could not be put back."""
     lost: str | None = None
     """What is for all runs and was changed by somebody else."""
+    disturbed: bool = False
+    """Whether a target changed while a run lasted."""
+    targets: TargetWatch = field(default_factory=TargetWatch)
     step: Callable[[str], None] = lambda _: None
     """Called at each step of a change; a test ends the process there."""
     _all: Changes | None = None
@@ -120,6 +125,7 @@ class Machine:
     ) -> Iterator[None]:
         """Set what a run asks for, and put it back after it. `prepare` brings its targets into a state."""
         self.stand(wanted.layout)
+        self._refuse_changed_targets()
         changes = self.changes()
         settings: list[MachineSetting] = []
         try:
@@ -133,10 +139,12 @@ class Machine:
                     drops.enter_context(_dropping(drop))
                     settings.append(_dropped(drop))
                 record(settings)
+                before = self.targets.now()
                 yield
-                settings += self._changed_for_all()
+                settings += [*self._changed_for_all(), *self._changed_targets(before)]
         finally:
             record(self._put_back(changes, settings))
+            self.targets.ran()
 
     def volumes(self, layout: str) -> list[str]:
         """Return where the volumes of a layout are, or will be."""
@@ -234,6 +242,25 @@ class Machine:
                 RunError, "experiment.setting.changed", setting=setting, value=repr(one.asked), reason=one.why
             )
 
+    def _changed_targets(self, before: Mapping[str, SeenTarget]) -> list[MachineSetting]:
+        """Return targets that something else changed while a run lasted, as records of it."""
+        changed = [
+            MachineSetting(
+                control="target", subject=path, before="", asked="as it was", outcome="not_held", why=why
+            )
+            for path, why in self.targets.changed_since(before)
+        ]
+        self.disturbed |= bool(changed)
+        return changed
+
+    def _refuse_changed_targets(self) -> None:
+        """Refuse to begin a run on another target than the runs before; no further one is begun then."""
+        self.targets.begin()
+        for path, why in self.targets.changed():
+            error = make_error(RunError, "experiment.target.changed", path=path, reason=why)
+            self.lost = error.message
+            raise error
+
     def _count_fill(self, wanted: WantedSetting) -> None:
         """Count what a fill level takes, before it is taken."""
         count = fill_bytes(wanted)
@@ -272,6 +299,8 @@ class Machine:
         finally:
             self.ledger.wrote(build.written_bytes(order) - written)
         self.for_all[at] = self.for_all[at].model_copy(update={"after": after})
+        if synchronised:
+            self.targets.stand([*order.used, *order.volumes])
 
     def _refuse_changed(self, order: LayoutOrder) -> None:
         """Refuse a device that came, or was taken into use, since somebody agreed to its loss."""
@@ -307,6 +336,7 @@ class Machine:
             return
         _, _, changes, at = self._layout
         self._layout = None
+        self.targets.gone()
         control = self.controls.named("layout")
         if isinstance(control, build.LayoutControl):
             control.wait = lambda: build.HolderWait(self.tell, self.give_up)

@@ -34,6 +34,7 @@ from loadstone.experiment.machine_state import Machine, order_of
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, load_s, prepare, why_refused
 from loadstone.experiment.read_file import line_of, with_lines
 from loadstone.experiment.rehearsal import Rehearsal, RehearsedLevels
+from loadstone.experiment.target_watch import TargetWatch
 from loadstone.experiment.writes import least_written
 from loadstone.messages import make_error, say
 from loadstone.path.child import answering, run_in_child
@@ -156,7 +157,7 @@ def run_experiment(
             rehearsed=rehearsed,
         )
     left = tuple(session.machine.still_changed)
-    code = exitcodes.FAILED if left else outcome.exit_code
+    code = exitcodes.FAILED if left or session.machine.disturbed else outcome.exit_code
     return ExperimentOutcome(outcome, session.document, code, left)
 
 
@@ -488,7 +489,9 @@ class _Session:
         prepared, machine = self._prepared, self.machine
         used = [str(self._out_dir), *layout_devices(prepared)]
         if self._means.maker is None:
-            used += claims.targets(prepared, self._means.resolve or prepared.resolve)
+            on_host = claims.targets(prepared, self._means.resolve or prepared.resolve)
+            machine.targets = TargetWatch(tuple(on_host), commands=_has_commands(prepared))
+            used += on_host
         machine.claim([*claims.settings(prepared, machine.controls), *claims.things(used)])
 
     def rehearse(self, earlier: RehearsedLevels) -> tuple[UnsetLevel, ...]:
@@ -592,6 +595,14 @@ class _Session:
             update={"settings": settings, "sessions": self._ledger.sessions}
         )
         on_disk.write(self._out_dir, self.document)
+
+
+def _has_commands(prepared: PreparedExperiment) -> bool:
+    """Return whether commands of levels or of job files go around runs: they may make the targets anew."""
+    processes = [job.process for wanted in prepared.nexts for job in wanted.workload.jobs]
+    return any(one.what == "command" for one in prepared.whole.factors) or any(
+        one.exec_prerun or one.exec_postrun for one in processes
+    )
 
 
 def _machine(prepared: PreparedExperiment, tell: Callable[[str], None]) -> Machine:

@@ -21,6 +21,10 @@ _STATX_MASK_AT: Final = 0
 _STATX_BTIME_AT: Final = 80
 _STATX_MODE_AT: Final = 28
 _STATX_DEVICES_AT: Final = 128
+_STATX_MOUNT_AT: Final = 144
+_MOUNT: Final = 0x1000
+_UNIQUE_MOUNT: Final = 0x4000
+"""Since Linux 6.8; the other number is given to another mount when it is free again."""
 _AT_FDCWD: Final = -100
 _DONT_SYNC: Final = 0x4000
 _TYPE_MODE_INODE: Final = 0x103
@@ -88,6 +92,19 @@ def type_and_numbers(path: str) -> tuple[int, int, int, int] | None:
     mode, inode = struct.unpack_from("=H2xQ", buffer, _STATX_MODE_AT)
     major, minor, dev_major, dev_minor = struct.unpack_from("=4I", buffer, _STATX_DEVICES_AT)
     return mode, os.makedev(dev_major, dev_minor), inode, os.makedev(major, minor)
+
+
+def mount_number(path: str) -> int | None:
+    """Return the number of the mount that a path is on; None where the kernel does not tell it."""
+    for mask in (_UNIQUE_MOUNT, _MOUNT):
+        buffer = ctypes.create_string_buffer(_STATX_BYTES)
+        try:
+            done = _libc().statx(_AT_FDCWD, os.fsencode(path), _DONT_SYNC, mask, buffer)
+        except AttributeError:
+            return None
+        if done == 0 and struct.unpack_from("=I", buffer, _STATX_MASK_AT)[0] & mask:
+            return int(struct.unpack_from("=Q", buffer, _STATX_MOUNT_AT)[0])
+    return None
 
 
 def steady_birth_ns(descriptor: int) -> int | None:

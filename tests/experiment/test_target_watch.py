@@ -1,0 +1,189 @@
+"""Targets that something detaches, replaces or remounts while an experiment lasts, on loop devices."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone import exitcodes
+from loadstone.bundle import experiment as on_disk
+from loadstone.experiment.observe import observations
+from loadstone.experiment.prepared import prepare
+from loadstone.experiment.run import ExperimentMeans, ExperimentOutcome, open_stopped, run_experiment
+from loadstone.experiment.target_watch import TargetWatch
+from loadstone.plan.safety.guard import Consent
+from tests.e2e.program import needs_engine
+from tests.support.devices import attached, call, empty, mounted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from loadstone.study.controller import Next
+
+SIZE = 16 << 20
+FILE = """title = "Depth"
+repeats = 2
+runtime = "300ms"
+size = "1m"
+targets = ["{target}"]
+
+[[patterns]]
+name = "read"
+options = {{ ioengine = "psync", rw = "randread", bs = "4k" }}
+
+[[factors]]
+name = "pace"
+option = "rate_iops"
+levels = [50, 100]
+"""
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Iterator[str]:
+    with attached(empty(tmp_path / "disk", SIZE)) as name:
+        yield name
+
+
+@pytest.fixture
+def point(device: str, tmp_path: Path) -> Iterator[Path]:
+    call("mkfs.ext4", "-q", device)
+    with mounted(device, tmp_path / "mounted"):
+        yield tmp_path / "mounted"
+
+
+def attach_again(device: str, backing: Path) -> None:
+    call("losetup", "--detach", device)
+    call("losetup", device, str(backing))
+
+
+def changes_of(target: str, change: Callable[[], object]) -> list[str]:
+    watch = TargetWatch((target,))
+    watch.begin()
+    assert list(watch.changed()) == []
+    change()
+    return [why for _, why in watch.changed()]
+
+
+def test_a_device_that_is_detached_or_another_one_is_noticed(device: str, tmp_path: Path) -> None:
+    other = empty(tmp_path / "other", SIZE)
+    assert changes_of(device, lambda: attach_again(device, other)) == [
+        "another device has its name, or it was attached again"
+    ]
+    call("truncate", "--size", str(2 * SIZE), str(other))
+    assert changes_of(device, lambda: call("losetup", "--set-capacity", device)) == [
+        "its size was 16,777,216 bytes and is 33,554,432 bytes"
+    ]
+    assert changes_of(device, lambda: call("losetup", "--detach", device)) == ["it is detached"]
+    call("losetup", device, str(other))
+
+
+def test_a_mount_that_is_gone_or_another_one_is_noticed(device: str, point: Path) -> None:
+    target = str(point / "data")
+    assert changes_of(target, lambda: call("mount", "-o", "remount,noatime", str(point))) == [
+        f"{point} was remounted: relatime became noatime"
+    ]
+    assert changes_of(target, lambda: call("mount", "-t", "tmpfs", "x", str(point))) == [
+        f"tmpfs of x is mounted at {point}"
+    ]
+    call("umount", str(point))
+
+    def again() -> None:
+        call("umount", str(point))
+        call("mount", "-o", "noatime", device, str(point))
+
+    assert changes_of(target, again) == [f"{point} was mounted again"]
+    (gone,) = changes_of(target, lambda: call("umount", str(point)))
+    assert gone.startswith(f"{point} is not mounted any more, so it would be on ")
+    call("mount", device, str(point))
+
+
+def test_a_file_that_is_gone_or_another_one_is_noticed_and_what_a_run_makes_is_not(tmp_path: Path) -> None:
+    target, other = tmp_path / "data", tmp_path / "other"
+    assert changes_of(str(target), target.touch) == ["something else made it"]
+    other.touch()
+    assert changes_of(str(target), lambda: other.rename(target)) == ["another file has its name"]
+    watch = TargetWatch((str(target),))
+    watch.begin()
+    target.unlink()
+    watch.ran()
+    assert list(watch.changed()) == []
+
+
+@dataclass
+class Meddling:
+    """Whoever does something to the target: while the first run lasts, or after it."""
+
+    out: Path
+    work: Callable[[], None]
+    during: bool
+
+    def begin(self, *_: object) -> None:
+        """Want to see nothing."""
+
+    def end(self, *_: object) -> None:
+        """Do it once a run is over."""
+        if not self.during and len(list(self.out.glob("runs/*"))) == 1:
+            self.work()
+
+    @contextlib.contextmanager
+    def around(self, _: Next) -> Iterator[None]:
+        """Do it before what was set for a run is put back."""
+        yield
+        if self.during and len(list(self.out.glob("runs/*"))) == 1:
+            self.work()
+
+    def run(self, path: Path) -> ExperimentOutcome:
+        prepared = prepare(path)
+        return run_experiment(
+            prepared,
+            out_dir=self.out,
+            request={},
+            consent=Consent(),
+            means=ExperimentMeans(progress=self, around=self.around),
+            calibration=False,
+            stopped=open_stopped(self.out, prepared) if self.out.exists() else None,
+        )
+
+
+@pytest.mark.in_turn
+@pytest.mark.parametrize("during", [False, True])
+def test_no_run_is_begun_on_another_target_and_one_that_lost_its_own_is_done_again(
+    device: str, tmp_path: Path, *, during: bool
+) -> None:
+    """Runs went on on whatever had the device's name by then, and counted."""
+    needs_engine()
+    path, out = tmp_path / "x.toml", tmp_path / "out"
+    path.write_text(FILE.format(target=device))
+    meddling = Meddling(out, lambda: attach_again(device, tmp_path / "disk"), during)
+    outcome = meddling.run(path)
+    why = "another device has its name, or it was attached again"
+    assert outcome.exit_code == exitcodes.FAILED
+    assert f"{device} is not the target that the experiment began with: {why}" in str(outcome.study.error)
+    assert f"{device} is not the target" in (outcome.document.ended_because or "")
+    assert [one.status for one in outcome.study.study.points] == ["complete", "failed"]
+    (row,) = observations(out).rows
+    assert ((row.invalid or "") == f"target of {device}: {why}") is during
+
+    outcome = meddling.run(path)
+    assert (outcome.exit_code, outcome.study.study.status) == (exitcodes.DONE, "complete")
+    # So short a run may be not valid for itself.
+    assert [why in (one.invalid or "") for one in observations(out).rows] == [False] * 4
+    done_again = [one.name for one in on_disk.read(out).attempts if one.why]
+    assert done_again == ([f"{row.run} (attempt 1)"] if during else [])
+
+
+@pytest.mark.in_turn
+def test_the_last_run_that_loses_its_target_ends_with_1(device: str, tmp_path: Path) -> None:
+    needs_engine()
+    path, out = tmp_path / "x.toml", tmp_path / "out"
+    without_factors = FILE.partition("[[factors]]")[0].replace("repeats = 2", "repeats = 1")
+    path.write_text(without_factors.format(target=device))
+    outcome = Meddling(out, lambda: attach_again(device, tmp_path / "disk"), during=True).run(path)
+    assert (outcome.exit_code, outcome.study.study.status) == (exitcodes.FAILED, "complete")
+    assert [(one.invalid or "").partition(": ")[0] for one in observations(out).rows] == [
+        f"target of {device}"
+    ]
