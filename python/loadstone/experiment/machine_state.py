@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from loadstone.control.changes import Restored
     from loadstone.experiment.file import ExperimentFile
     from loadstone.experiment.levels import Asked, CacheDrop
-    from loadstone.experiment.target_watch import SeenTarget
+    from loadstone.experiment.target_watch import TargetIdentity
 
 BASE: Final = Path("/run/loadstone")
 NOTHING: Final = "none"
@@ -242,7 +242,7 @@ class Machine:
                 RunError, "experiment.setting.changed", setting=setting, value=repr(one.asked), reason=one.why
             )
 
-    def _changed_targets(self, before: Mapping[str, SeenTarget]) -> list[MachineSetting]:
+    def _changed_targets(self, before: Mapping[str, TargetIdentity]) -> list[MachineSetting]:
         """Return targets that something else changed while a run lasted, as records of it."""
         changed = [
             MachineSetting(

@@ -28,7 +28,7 @@ LOOKING: Final = "looking at the targets of the experiment"
 
 
 @dataclass(frozen=True, slots=True)
-class SeenTarget:
+class TargetIdentity:
     """A target at one moment. What does not apply is empty: a device has no mount, a file no size."""
 
     device: str = ""
@@ -44,7 +44,7 @@ class SeenTarget:
     """Device and inode; None: it is not there."""
 
     @classmethod
-    def of(cls, path: str) -> SeenTarget:
+    def of(cls, path: str) -> TargetIdentity:
         """Look at a device, a file, or where one will be."""
         try:
             status = Path(path).stat()
@@ -66,7 +66,7 @@ class SeenTarget:
             file=file,
         )
 
-    def change(self, now: SeenTarget, *, file: bool = True) -> str | None:
+    def change(self, now: TargetIdentity, *, file: bool = True) -> str | None:
         """Return what became of it; None: nothing. `file`: look also whether it is the same file."""
         if self.device or now.device:
             return self._change_of_device(now)
@@ -76,7 +76,7 @@ class SeenTarget:
             return say("experiment.target.gone")
         return say("experiment.target.new" if self.file is None else "experiment.target.other_file")
 
-    def _change_of_device(self, now: SeenTarget) -> str | None:
+    def _change_of_device(self, now: TargetIdentity) -> str | None:
         if not now.device:
             return say("experiment.target.gone")
         if self.size_bytes and not now.size_bytes:
@@ -89,7 +89,7 @@ class SeenTarget:
             return say("experiment.target.size", before=sizes[0], now=sizes[1])
         return None
 
-    def _change_of_mount(self, now: SeenTarget) -> str | None:
+    def _change_of_mount(self, now: TargetIdentity) -> str | None:
         if self.point != now.point and self.point.startswith(now.point):
             return say("experiment.target.unmounted", point=self.point, now=now.point)
         if (self.point, self.source) != (now.point, now.source):
@@ -103,12 +103,12 @@ class SeenTarget:
         return None
 
 
-def seen(paths: Iterable[str]) -> dict[str, SeenTarget]:
+def seen(paths: Iterable[str]) -> dict[str, TargetIdentity]:
     """Look at all of them, in a child: one that does not answer is left behind. Raises RunError."""
     every = list(dict.fromkeys(paths))
-    looked_at: dict[str, SeenTarget] = {}
+    looked_at: dict[str, TargetIdentity] = {}
     if every:
-        looked_at = run_in_child(lambda: {one: SeenTarget.of(one) for one in every}, doing=LOOKING)
+        looked_at = run_in_child(lambda: {one: TargetIdentity.of(one) for one in every}, doing=LOOKING)
     return looked_at
 
 
@@ -118,8 +118,8 @@ class TargetWatch:
 
     paths: tuple[str, ...] = ()
     commands: bool = False
-    look: Callable[[Iterable[str]], Mapping[str, SeenTarget]] = seen
-    _expected: dict[str, SeenTarget] = field(default_factory=dict)
+    look: Callable[[Iterable[str]], Mapping[str, TargetIdentity]] = seen
+    _expected: dict[str, TargetIdentity] = field(default_factory=dict)
     _volumes: tuple[str, ...] = ()
 
     def begin(self) -> None:
@@ -137,7 +137,7 @@ class TargetWatch:
             del self._expected[one]
         self._volumes = ()
 
-    def now(self) -> dict[str, SeenTarget]:
+    def now(self) -> dict[str, TargetIdentity]:
         """Return all of them as they are now."""
         return dict(self.look(self._expected))
 
@@ -145,13 +145,13 @@ class TargetWatch:
         """Yield each that is not what it is to be, and why."""
         yield from _changes(self._expected, self.now(), file=True)
 
-    def changed_since(self, before: Mapping[str, SeenTarget]) -> Iterator[tuple[str, str]]:
+    def changed_since(self, before: Mapping[str, TargetIdentity]) -> Iterator[tuple[str, str]]:
         """Yield each whose device or mount changed; its file is what a run may make anew."""
         yield from _changes(before, self.now(), file=False)
 
     def ran(self) -> None:
         """Take what a run may have changed for given, now that what was set for it is put back."""
-        looked_at: dict[str, SeenTarget] = {}
+        looked_at: dict[str, TargetIdentity] = {}
         with contextlib.suppress(RunError):  # What does not answer is told before the next run.
             looked_at = self.now()
         for path, target in looked_at.items():
@@ -160,7 +160,7 @@ class TargetWatch:
 
 
 def _changes(
-    before: Mapping[str, SeenTarget], now: Mapping[str, SeenTarget], *, file: bool
+    before: Mapping[str, TargetIdentity], now: Mapping[str, TargetIdentity], *, file: bool
 ) -> Iterator[tuple[str, str]]:
     for path, target in before.items():
         why = target.change(now[path], file=file)
