@@ -7,7 +7,7 @@ and restored, and the system is read after each. Last experiments are run by the
 Emulated: nothing is known of how fast anything is.
 Needs root, qemu-system-x86_64 and apt, which brings the kernel into a cache; installs nothing.
 
-    python -m lab.machine_layouts --points 40 --seed 1
+    python -m lab.machine_layouts --points 40 --seed 1 [--parts build kill run]
 
 Prints what was built and how many points were as they should be, and ends with 1 when one was not.
 """
@@ -72,6 +72,8 @@ LVS: Final = ("lvs", "--noheadings", "-o", "vg_name,lv_name,segtype")
 DISKS: Final = 4
 DISK_MIB: Final = 320
 PATIENCE_S: Final = 3600.0
+STEPS: Final = ("build", "kill", "run")
+"""Each layout once; killed at drawn moments; experiments by their verb."""
 DEVICES: Final = tuple(f"/dev/loop{number}" for number in range(DISKS))
 
 SCRIPT: Final = """
@@ -87,7 +89,7 @@ exportfs -r; rpc.mountd -N 3; rpc.nfsd -N 3 4; echo Y > /proc/fs/nfsd/v4_end_gra
 cd /lab; export PYTHONHOME=/python PYTHONPATH=/lab:/lab/python:/site PYTHONDONTWRITEBYTECODE=1
 export LOADSTONE_ENGINE=/usr/bin/loadstone-engine PYTHONFAULTHANDLER=1
 echo @@@
-exec python3 -m lab.machine_layouts --inside --points POINTS --seed SEED
+exec python3 -m lab.machine_layouts --inside --points POINTS --seed SEED --parts PARTS
 """
 FILES: Final = {
     "etc/netconfig": "tcp tpi_cots_ord v inet tcp - -\nudp tpi_clts v inet udp - -\n",
@@ -458,8 +460,8 @@ def cpus_of_engine() -> set[str]:
     return lists
 
 
-def inside(points: int, seed: int) -> int:
-    """In the machine: build, kill and run."""
+def inside(points: int, seed: int, parts: Sequence[str]) -> int:
+    """In the machine: build, kill and run, or some of these."""
     folder = Path("/dev/shm/lab")
     folder.mkdir()
     for number, device in enumerate(DEVICES):
@@ -472,11 +474,11 @@ def inside(points: int, seed: int) -> int:
     THRESHOLD.write_text("71")
     print(f"settings: {list(there())}", flush=True)
     before = snapshot(folder)
-    wrong = build_each(folder)
+    wrong = build_each(folder) if "build" in parts else []
     if changed := difference(before, snapshot(folder)):
         wrong.append(f"after each was built: {json.dumps(changed)}")
-    wrong += drill(folder, points, seed, before) if not changed else []
-    wrong += whole(folder, before)
+    wrong += drill(folder, points, seed, before) if "kill" in parts and not changed else []
+    wrong += whole(folder, before) if "run" in parts else []
     print("@@@ " + json.dumps(wrong))
     return 0
 
@@ -487,10 +489,11 @@ def main() -> int:
     parser.add_argument("--points", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--patience", type=float, default=PATIENCE_S, help="s, for a busy host")
+    parser.add_argument("--parts", nargs="+", choices=STEPS, default=STEPS, help="what is done in it")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside:
-        return inside(options.points, options.seed)
+        return inside(options.points, options.seed, options.parts)
     if (why := machine.missing()) is not None:
         print(f"no machine can be had here: {why}", file=sys.stderr)
         return 2
@@ -507,7 +510,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="loadstone-lab-") as name:
         table = frequencies(Path(name), compiler)
         output = machine.run(
-            SCRIPT.replace("POINTS", str(options.points)).replace("SEED", str(options.seed)),
+            script_of(options.points, options.seed, options.parts),
             folder=Path(name), programs=programs, files=FILES, trees=trees, modules=MODULES,
             # No AMD of family 15, for which the kernel's driver has no frequencies.
             devices=[
@@ -520,6 +523,12 @@ def main() -> int:
     print(output)
     answer = output.rpartition("@@@ ")[2].strip()
     return 1 if not answer.startswith("[]") else 0
+
+
+def script_of(points: int, seed: int, parts: Sequence[str]) -> str:
+    """Return what the machine does."""
+    steps = SCRIPT.replace("POINTS", str(points)).replace("SEED", str(seed))
+    return steps.replace("PARTS", " ".join(parts))
 
 
 def frequencies(folder: Path, compiler: Path) -> Path:
