@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from loadstone import exitcodes
 from loadstone.bundle import experiment as on_disk
+from loadstone.errors import RunError
+from loadstone.experiment.levels import Asked
+from loadstone.experiment.machine_state import Machine
 from loadstone.experiment.observe import observations
 from loadstone.experiment.prepared import prepare
+from loadstone.experiment.read_file import parse
 from loadstone.experiment.run import ExperimentMeans, ExperimentOutcome, open_stopped, run_experiment
 from loadstone.experiment.target_watch import TargetWatch
 from loadstone.plan.safety.guard import Consent
@@ -20,7 +25,6 @@ from tests.support.devices import attached, call, empty, mounted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from loadstone.study.controller import Next
 
@@ -39,6 +43,26 @@ options = {{ ioengine = "psync", rw = "randread", bs = "4k" }}
 name = "pace"
 option = "rate_iops"
 levels = [50, 100]
+"""
+
+
+ON_A_LAYOUT = """title = "x"
+targets = ["{{file}}"]
+devices = ["{device}"]
+
+[layouts.one]
+
+[layouts.other]
+filesystem = "none"
+
+[[patterns]]
+name = "read"
+options = {{ ioengine = "psync", rw = "randread", bs = "4k" }}
+
+[[factors]]
+name = "layout"
+kind = "layout"
+levels = ["one", "other"]
 """
 
 
@@ -111,6 +135,31 @@ def test_a_file_that_is_gone_or_another_one_is_noticed_and_what_a_run_makes_is_n
     target.unlink()
     watch.ran()
     assert list(watch.changed()) == []
+
+
+def test_a_layout_that_something_took_away_is_noticed_and_what_is_left_of_it_goes(
+    device: str, tmp_path: Path
+) -> None:
+    """The next run's file lay where the volume had been mounted."""
+    whole = parse(ON_A_LAYOUT.format(device=device).encode(), "x.toml")
+    machine = Machine(whole, "ls0badca1e", where=tmp_path / "state")
+    wanted = Asked(layout="one")
+    try:
+        for _ in range(2):
+            with machine.around(wanted, None, lambda _: None):
+                (volume,) = machine.volumes("one")
+                (Path(volume) / "data").touch()
+        call("umount", volume)
+        with (
+            pytest.raises(RunError, match=f"{volume} is not the target .*{volume} is not mounted any more"),
+            machine.around(wanted, None, lambda _: None),
+        ):
+            pass
+    finally:
+        machine.end()
+    assert machine.lost is not None
+    assert machine.still_changed == []
+    assert not Path(volume).exists()
 
 
 @dataclass
