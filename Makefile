@@ -66,7 +66,7 @@ JOBS ?= $(shell expr 2 \* $$(nproc))
 # Hundreds of programs are started: without bytecode each would compile all of its modules.
 test nightly: export PYTHONDONTWRITEBYTECODE =
 # Long lists of cases are sampled, every day another sample; the last line of a run says which.
-test: export LOADSTONE_TESTS_DRAW ?= $(shell date +%j)
+test nightly: export LOADSTONE_TESTS_DRAW ?= $(shell date +%j)
 
 # The engine's last step has one thread, and tests wait: those of both languages are compiled and run beside it.
 test:

@@ -60,15 +60,15 @@ def test_what_cannot_be_begun_is_taken_back(
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             return original(*words)
 
-        directory = tmp_path / str(number)
+        directory = tmp_path / str(number) / "probes" / "001"
         if is_there:
-            directory.mkdir()
+            directory.mkdir(parents=True)
         monkeypatch.setattr(Disk, step, refusing)
         try:
             begin(directory)
         except BundleError as error:
             reasons.append(str(error))
-            assert directory.is_dir() == is_there
+            assert directory.parent.parent.is_dir() == directory.is_dir() == is_there
             assert not is_there or list(directory.iterdir()) == []
     assert len(reasons) == number - 1 > 0
     assert all("No space left on device" in reason for reason in reasons)

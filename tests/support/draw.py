@@ -54,12 +54,13 @@ def _take_turns(items: Sequence[pytest.Item]) -> None:
             among = "[" if item.get_closest_marker("drawn") is not None else "::"
             taking[item.nodeid.partition(among)[0]].append(item)
     for name, tests in taking.items():
-        for place, item in enumerate(tests, crc32(name.encode()) + _day()):
+        for place, item in enumerate(tests, crc32(name.encode()) + day()):
             if place % TURNS:
                 item.add_marker(pytest.mark.nightly)
 
 
-def _day() -> int:
+def day() -> int:
+    """Return the day that decides whose turn it is."""
     told = number()
     return int(told) if told.isdecimal() else crc32(told.encode())
 

@@ -1,12 +1,16 @@
 """One verb again and again, each time with another of its operations failing; a line of JSON for each.
 
     python -m tests.support.failing KIND FIRST STEP MOST WORDS...
+    python -m tests.support.failing KIND places MOST WORDS...
 
 In a process of its own, because it forks for each run and no library may have threads then. What the
 coordinator does is counted over all its processes: opens, directories, renames, removals and spawns
 by Python's audit events, writes and fsyncs of descriptors by name, allocations as calls of our own
 functions. *change* is every system call that changes a file, libraries' too: `failing_calls.c`, which
 is preloaded (`preloaded`). Ends with the first run in which nothing was left to fail.
+
+*places* is for verbs with hundreds of operations, most of them of one loop. A place is who called whom
+for it, line by line. Of each place the first operation fails, and one in the middle of the run.
 """
 
 from __future__ import annotations
@@ -25,14 +29,19 @@ import subprocess
 import sys
 import sysconfig
 import time
+import zlib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
 COUNT: Final = struct.Struct("<Q")
+PLACE: Final = struct.Struct("<I")
+MOST_PLACES: Final = 16_000
+NEVER: Final = 1 << 60
 KINDS: Final = {
     "open": ({"open"}, errno.EMFILE),
     "mkdir": ({"os.mkdir"}, errno.ENOSPC),
@@ -94,22 +103,34 @@ levels = ["4k", "8k"]
 
 
 class FailingOperation:
-    """Fails the Nth operation of a kind. The count is shared with children."""
+    """Fails the Nth operation of a kind, or the Nth at a place. The count is shared with children."""
 
-    def __init__(self, kind: str, at: int) -> None:
+    def __init__(self, kind: str, at: int, place: int | None = None) -> None:
         self.events, self.number = KINDS[kind]
         self.kind = kind
         self.at = at
-        self.page = mmap.mmap(-1, mmap.PAGESIZE)
+        self.place = place
+        self.page = mmap.mmap(-1, COUNT.size + MOST_PLACES * PLACE.size)
 
     @property
     def count(self) -> int:
         return int(COUNT.unpack_from(self.page)[0])
 
+    def places(self) -> list[int]:
+        """Of each operation that was counted, in order."""
+        known = min(self.count, MOST_PLACES)
+        return [PLACE.unpack_from(self.page, COUNT.size + PLACE.size * index)[0] for index in range(known)]
+
     def passed(self) -> None:
         """Count one; raise if it is the one."""
+        looks = self.place is not None or self.at == NEVER
+        place = _place_now() if looks else 0
+        if self.place not in (None, place):
+            return
         count = self.count + 1
         COUNT.pack_into(self.page, 0, count)
+        if count <= MOST_PLACES:
+            PLACE.pack_into(self.page, COUNT.size + PLACE.size * (count - 1), place)
         if count == self.at:
             if not self.number:
                 raise MemoryError
@@ -154,6 +175,17 @@ class FailingOperation:
         from_here = frame.f_back is not None and frame.f_back.f_code.co_filename == __file__
         if event == "call" and OURS in frame.f_code.co_filename and not from_here:
             self.passed()
+
+
+def _place_now() -> int:
+    """Who of the program called whom for what is done now, as one number."""
+    lines = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if OURS in frame.f_code.co_filename:
+            lines.append(f"{frame.f_code.co_filename}:{frame.f_lineno}")
+        frame = frame.f_back
+    return zlib.crc32("\n".join(lines).encode())
 
 
 def preloaded(place: Path) -> dict[str, str]:
@@ -279,31 +311,49 @@ def told(fault: FailingOperation, place: Path, code: int) -> dict[str, Any]:
     }
 
 
+def one_by_one(kind: str, first: int, step: int, most: int) -> Iterator[FailingOperation]:
+    """Every `step`th operation, from the `first` on."""
+    for index in range(most):
+        yield FailingOperation(kind, first + index * step)
+
+
+def at_places(kind: str, most: int, verb: list[str], place: Path) -> Iterator[FailingOperation]:
+    """The first operation of each place and one in the middle; none in the last run."""
+    all_of_them = FailingOperation(kind, NEVER)
+    once(all_of_them, verb, place / "counted")
+    shutil.rmtree(place / "counted")
+    for where, count in list(Counter(all_of_them.places()).items())[:most]:
+        for at in sorted({1, (count + 1) // 2}):
+            yield FailingOperation(kind, at, where)
+    yield FailingOperation(kind, NEVER)
+
+
 def main(words: list[str]) -> None:
-    kind, first, step, most, *verb = words
+    kind, *words = words
+    by_place = words[0] == "places"
+    numbers, verb = (words[1:2], words[2:]) if by_place else (words[:3], words[3:])
     place = Path.cwd() / "runs"
     place.mkdir()
     for bundle, makes in MAKES.items():
         if bundle in verb:
             once(None, makes, place / bundle.split("/")[1])
     preload(verb, place)
-    at = int(first)
-    for _ in range(int(most)):
-        fault = FailingOperation(kind, at)
-        here = place / str(at)
+    most = [int(number) for number in numbers]
+    faults = at_places(kind, most[0], verb, place) if by_place else one_by_one(kind, *most)
+    for number, fault in enumerate(faults):
+        here = place / str(number)
         try:
             code = once(fault, verb, here)
         except TimeoutError:
             code = 124
-        document = told(fault, here, code)
+        document = told(fault, here, code) | {"run": number, "last": fault.at == NEVER or not by_place}
         sys.stdout.write(json.dumps(document) + "\n")
         sys.stdout.flush()
-        if not document["fired"]:
+        if not document["fired"] and not by_place:
             return
         if sys.stdin.readline().strip() != "go":
             return
         shutil.rmtree(here, ignore_errors=True)
-        at += int(step)
 
 
 if __name__ == "__main__":

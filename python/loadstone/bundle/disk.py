@@ -39,6 +39,11 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
+def not_there(path: Path) -> list[Path]:
+    """Return a directory and those above it that are not there yet, itself first."""
+    return [one for one in (path, *path.parents) if not os.path.lexists(one)]
+
+
 class Disk:
     """What is done to files."""
 

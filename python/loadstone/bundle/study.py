@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from loadstone import file_kind
 from loadstone.bundle import layout, members, seal
-from loadstone.bundle.disk import Disk, reason, remedy
+from loadstone.bundle.disk import Disk, not_there, reason, remedy
 from loadstone.bundle.read import Bundle, doubt, in_short
 from loadstone.bundle.write import input_files
 from loadstone.errors import BundleError, as_text
@@ -109,7 +109,8 @@ def begin(path: Path, study: StudyRecord, inputs: Mapping[str, bytes]) -> StudyR
 
     Raises `BundleError` when it cannot be written. `BundleWriter.check` says so beforehand.
     """
-    disk, names, was_there = Disk(), [STUDY, f"{STUDY}.new"], path.is_dir()
+    disk, names = Disk(), [STUDY, f"{STUDY}.new"]
+    directories = [path / layout.INPUT, path / RUNS, *not_there(path)]
     _check_empty(path)
     try:
         for one in (path, path / layout.INPUT, path / RUNS):
@@ -123,7 +124,6 @@ def begin(path: Path, study: StudyRecord, inputs: Mapping[str, bytes]) -> StudyR
         named = study.model_copy(update={"inputs": files, "input_seals": hashes})
         write(path, named)
     except (OSError, BundleError) as error:
-        directories = [path / layout.INPUT, path / RUNS, *([] if was_there else [path])]
         disk.take_back([path / name for name in names], directories)
         if isinstance(error, OSError):
             raise unwritten(path, error) from error

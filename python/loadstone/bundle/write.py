@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from loadstone import file_name
 from loadstone.bundle import arrows, layout, members, seal, sums
-from loadstone.bundle.disk import Disk, reason, remedy
+from loadstone.bundle.disk import Disk, not_there, reason, remedy
 from loadstone.bundle.growth import Growth
 from loadstone.bundle.host import host_to_parquet, that_fit, watched_files
 from loadstone.bundle.read import Bundle
@@ -87,7 +87,7 @@ class BundleWriter:
         templates()  # What is said where memory is short is read before.
         disk = disk or Disk()
         names = [layout.MANIFEST, f"{layout.MANIFEST}.part", layout.EVENTS, layout.HOST, layout.GROWTH]
-        was_there = directory.is_dir()
+        directories = [directory / layout.INPUT, *not_there(directory)]
         try:
             disk.mkdir(directory)
             inputs = {as_text(name): content for name, content in inputs.items()}
@@ -108,7 +108,6 @@ class BundleWriter:
             return cls(directory, manifest, disk)
         except BaseException as error:
             # Nobody could read it, and a second try with the same directory would find it in its place.
-            directories = [directory / layout.INPUT, *([] if was_there else [directory])]
             disk.take_back([directory / name for name in names], directories)
             if isinstance(error, OSError | MemoryError):
                 raise _unwritten(directory, error) from error
