@@ -13,7 +13,7 @@ from loadstone.bundle import experiment as on_disk
 from loadstone.bundle.experiment import ExperimentBudget, ExperimentSession
 from loadstone.control.layout import build
 from loadstone.control.layout.model import LayoutDescription, LayoutOrder
-from loadstone.errors import RunError
+from loadstone.errors import InputError, RunError
 from loadstone.experiment.controller import ExperimentController
 from loadstone.experiment.file import ExperimentFile
 from loadstone.experiment.ledger import BudgetLedger
@@ -24,6 +24,7 @@ from loadstone.plan.safety.guard import Consent
 from loadstone.study.controller import Next
 from loadstone.workload.model import Workload
 from tests.e2e.program import needs_engine
+from tests.support.devices import attached, empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,6 +151,44 @@ def test_a_target_that_is_prepared_counts_in_every_session(tmp_path: Path) -> No
     first, second = on_disk.read(out).sessions
     assert 2 << 20 < first.beside_bytes + second.beside_bytes <= 3500 << 10
     assert min(first.took_s, second.took_s) > 0
+
+
+ON_A_LAYOUT = """title = "x"
+repeats = 1
+size = "1m"
+targets = ["{{file}}"]
+devices = ["{device}"]
+
+[budget]
+written = "4k"
+
+[layouts.one]
+
+[layouts.other]
+mkfs_options = ["-b", "1024"]
+
+[[patterns]]
+name = "write"
+options = {{ ioengine = "psync", rw = "randwrite", bs = "4k" }}
+
+[[factors]]
+name = "layout"
+kind = "layout"
+levels = ["one", "other"]
+"""
+
+
+def test_a_budget_without_room_for_the_first_run_on_a_layout_is_refused_before_it(tmp_path: Path) -> None:
+    """Its load is planned when the layout stands: a study was begun, and ended without a run."""
+    needs_engine()
+    path, out = tmp_path / "x.toml", tmp_path / "out"
+    with attached(empty(tmp_path / "disk", 16 << 20)) as device:
+        path.write_text(ON_A_LAYOUT.format(device=device))
+        with pytest.raises(
+            InputError, match=r"the first writes 1\.00.MiB or more, and the budget is 4\.00.KiB"
+        ):
+            run(path, out)
+    assert not out.exists()
 
 
 def order(**what: object) -> LayoutOrder:

@@ -26,7 +26,7 @@ from loadstone.experiment.prepared import in_order, look
 from loadstone.experiment.read_file import line_given, with_lines
 from loadstone.experiment.rehearsal import Rehearsal, RehearsalSize
 from loadstone.experiment.run import device_evidence, layout_devices, refuse_state
-from loadstone.experiment.writes import laid_out_bytes, least_written, most_written
+from loadstone.experiment.writes import laid_out_bytes, most_written, written_refusal
 from loadstone.messages import make_error, say
 from loadstone.plan.safety import guard
 
@@ -282,18 +282,8 @@ def _no_run(prepared: PreparedExperiment, plans: dict[str, Plan]) -> Iterator[In
             length=units.whole_seconds(length_s),
             budget=units.whole_seconds(budget.time_s),
         )
-    if budget.written_bytes is None or first.name not in plans:
-        return
-    least = least_written(plans[first.name], prepared.asked(first).allocation)
-    if least > budget.written_bytes:
-        where = Where(str(prepared.path), option="budget.written")
-        yield make_error(
-            InputError,
-            "experiment.budget.no_run_written",
-            where=where,
-            least=units.size(least),
-            budget=units.size(budget.written_bytes),
-        )
+    if first.name in plans and (error := written_refusal(prepared, first, plans[first.name])) is not None:
+        yield error
 
 
 def _over_budget(announcement: Announcement) -> str | None:

@@ -35,7 +35,7 @@ from loadstone.experiment.prepared import ReadOptionsOfExperiment, load_s, prepa
 from loadstone.experiment.read_file import line_of, with_lines
 from loadstone.experiment.rehearsal import Rehearsal, RehearsedLevels
 from loadstone.experiment.target_watch import TargetWatch
-from loadstone.experiment.writes import least_written
+from loadstone.experiment.writes import least_written, written_refusal
 from loadstone.messages import make_error, say
 from loadstone.path.child import answering, run_in_child
 from loadstone.plan.safety import guard
@@ -517,7 +517,11 @@ class _Session:
             for one in prepared.nexts:
                 run = prepared.runs[one.name]
                 if run.block == 0 and prepared.asked(run).layout == layout:
-                    refuse_state(prepared, run, prepared.resolved(one, self._means.resolve).plan)
+                    plan = prepared.resolved(one, self._means.resolve).plan
+                    refuse_state(prepared, run, plan)
+                    error = written_refusal(prepared, run, plan)
+                    if run.name == self.document.runs[0].name and error is not None:
+                        raise error
 
     def _place(self, wanted: WantedSetting) -> Where:
         """Return where the file sets something for all runs."""

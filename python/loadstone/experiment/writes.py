@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from loadstone import units
 from loadstone.bundle.layout import OPS
+from loadstone.errors import InputError, Where
 from loadstone.experiment import allocation
+from loadstone.messages import make_error
 from loadstone.plan.safety import guard
 
 if TYPE_CHECKING:
+    from loadstone.bundle.experiment import ExperimentRun
     from loadstone.bundle.read import Bundle
+    from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.plan.model import Plan
 
 
@@ -59,3 +64,18 @@ def most_written(plan: Plan) -> int | None:
             return None
         most += limits.bytes
     return most
+
+
+def written_refusal(prepared: PreparedExperiment, run: ExperimentRun, plan: Plan) -> InputError | None:
+    """Return the error of a budget that is too small for what a run writes at least; None where it is not."""
+    budget = prepared.document.budget.written_bytes
+    least = least_written(plan, prepared.asked(run).allocation)
+    if budget is None or least <= budget:
+        return None
+    return make_error(
+        InputError,
+        "experiment.budget.no_run_written",
+        where=Where(str(prepared.path), option="budget.written"),
+        least=units.size(least),
+        budget=units.size(budget),
+    )
