@@ -98,8 +98,7 @@ class PairOutcome:
 
 
 def device(chance: np.random.Generator, kind: PairKind) -> DrawnDevice:
-    """Draw one; where no run is repeated nobody can tell how runs differ, so they do not."""
-    repeated = max(kind.repeats or (1, 1)) > 1
+    """Draw one."""
     drift, outliers = (float(chance.choice(some)) for some in ([-0.05, 0.05, -0.15], [0.01, 0.02, 0.05]))
     return DrawnDevice(
         iops=float(10 ** chance.uniform(3, 5.5)),
@@ -107,7 +106,7 @@ def device(chance: np.random.Generator, kind: PairKind) -> DrawnDevice:
         memory=float(chance.choice([0.0, 0.3, 0.6])),
         drift=drift if kind.drift else 0.0,
         outliers=outliers if kind.outliers else 0.0,
-        between=float(10 ** chance.uniform(-3.5, -1.5)) if repeated else 0.0,
+        between=float(10 ** chance.uniform(-3.5, -1.5)),
     )
 
 

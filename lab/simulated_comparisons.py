@@ -122,8 +122,7 @@ def draw(seed: int) -> PlannedPair:
     phases = []
     for number, pattern in enumerate(PATTERNS):
         service_ns = SERVERS * 1e9 / float(10 ** chance.uniform(2.5, 3.3))
-        # Where no run is repeated nobody can tell how runs differ, so they do not.
-        between = float(10 ** chance.uniform(-3.5, -1.5)) if max(kind.repeats or ()) > 1 else 0.0
+        between = float(10 ** chance.uniform(-3.5, -1.5))
         drift = float(chance.choice([0.05, 0.15])) if kind.drift else 0.0
         stalled = float(chance.choice([0.005, 0.01, 0.02])) if kind.outliers else 0.0
         for side in (0, 1):

@@ -25,7 +25,7 @@ def made(path: Path, hz: float = 1000.0, seed: int = 1, errors: int = 0) -> Path
     ("hz", "errors", "code", "gate", "told_apart"),
     [
         (1000.0, 0, 0, "passed", False),
-        (800.0, 0, 97, "regression", True),
+        (200.0, 0, 97, "regression", True),
         (1000.0, 4000, 98, "not_valid", False),
     ],
 )
@@ -34,7 +34,7 @@ def test_a_script_finds_the_names_and_the_exit_code(
 ) -> None:
     made(tmp_path / "before")
     made(tmp_path / "after", hz, seed=2, errors=errors)
-    done = program.run("compare", "before", "after", "--gate", "--detect", "20%", "--json", cwd=tmp_path)
+    done = program.run("compare", "before", "after", "--gate", "--detect", "80%", "--json", cwd=tmp_path)
     assert done.code == code, done.err
     told: dict[str, Any] = json.loads(done.out)
     assert told["gate"] == gate

@@ -6,9 +6,9 @@ from loadstone.analysis.statistics.significance import Contrast, Sample
 from loadstone.comparison.watched import WatchedCell, WatchedRow, _contrast, _judged
 
 
-def row(key: str, before: float, after: float | None, error: float = 0.5) -> WatchedRow:
-    first = Sample(before, error, 20)
-    second = None if after is None else Sample(after, error, 20)
+def row(key: str, before: float, after: float | None, error: float = 0.5, runs: int = 3) -> WatchedRow:
+    first = Sample(before, error, 20, runs)
+    second = None if after is None else Sample(after, error, 20, runs)
     return WatchedRow(
         "nas", key, key, "percent", (WatchedCell(first), WatchedCell(second, _contrast(first, second)))
     )
@@ -27,7 +27,10 @@ def test_lower_and_higher_are_better_where_they_are() -> None:
         alpha=0.05,
     )
     judged = [one.cells[1].judgement for one in made]
+    of_single_runs = [row("cpu_percent", 90, 45, runs=1), row("disks_read_bytes_per_s", 90, 45, runs=1)]
+    single = [one.cells[1].judgement for one in _judged(of_single_runs, sides=2, alpha=0.05)]
     assert judged == ["better", "worse", "differs", "same", "unknown"]
+    assert single == ["unrepeated", "unrepeated"]
     found = made[0].cells[1].contrast
     assert isinstance(found, Contrast)
     assert round(found.change, 3) == -0.5

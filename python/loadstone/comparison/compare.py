@@ -15,11 +15,12 @@ from loadstone.analysis.statistics.significance import Contrast, Sample
 from loadstone.analysis.study.sweep import REPEAT
 from loadstone.analysis.study.sweep import named as factor_named
 from loadstone.audit.find_results import check_there
-from loadstone.comparison import curve_effects, matrix, operating_points, pairing, watched
+from loadstone.comparison import curve_effects, matrix, operating_points, pairing, single_runs, watched
 from loadstone.comparison.copies import Measurements
 from loadstone.comparison.differences import Difference, differences, environment_of, within
-from loadstone.comparison.metric import LAT_OF_CLAT
+from loadstone.comparison.metric import FAILED, LAT_OF_CLAT
 from loadstone.comparison.phase import with_tails
+from loadstone.comparison.repeat_command import repeat_command
 from loadstone.comparison.settings import first_of
 from loadstone.comparison.side import Side, named, side
 from loadstone.errors import InputError
@@ -243,6 +244,9 @@ def _judged(rows: list[JobRow], alpha: float) -> list[JobRow]:
             judgement: Judgement = "same"
             if p < alpha:
                 judgement = "better" if (contrast.change > 0) == row.metric.more_is_better else "worse"
+                of_single = single_runs.are_single(cells[0].sample, cells[at].sample)
+                if of_single and row.metric is not FAILED and not single_runs.is_beyond(contrast.change):
+                    judgement = "unrepeated"
             cells[at] = replace(cells[at], contrast=replace(contrast, p=p), judgement=judgement)
             judged[index] = replace(row, cells=tuple(cells))
     return judged
@@ -362,15 +366,26 @@ def _of_errors(
     effects: Sequence[Effect],
 ) -> list[str]:
     """Say what the errors of figures do not know, and which figures have none."""
-    warnings = []
+    warnings = list(_of_single_runs(sides, effects))
+    beside_repeats = {
+        (one.row, at) for one in effects if one.first and not one.of_single_runs for at in (0, one.side)
+    }
     single = [
         one.name
         for at, one in enumerate(sides)
         if any(
-            (cell := row.cells[at]) is not None and len(cell.valid) == 1 and not _tells_no_error(cell)
-            for row in pairs
+            (cell := row.cells[at]) is not None
+            and (number, at) in beside_repeats
+            and len(cell.valid) == 1
+            and not _tells_no_error(cell)
+            for number, row in enumerate(pairs)
         )
-        or any((curve := row.each[at]) is not None and curve.has_single_maximum for row in curves)
+        or any(
+            (curve := row.each[at]) is not None
+            and (len(pairs) + number, at) in beside_repeats
+            and curve.has_single_maximum
+            for number, row in enumerate(curves)
+        )
     ]
     if single:
         warnings.append(
@@ -390,6 +405,24 @@ def _of_errors(
             f"no error is known of {_some(mute)}: a single figure cannot be compared; give several runs of it"
         )
     return warnings
+
+
+def _of_single_runs(sides: Sequence[Side], effects: Sequence[Effect]) -> Iterable[str]:
+    """Say which patterns are single runs on both sides, what that is worth, and how to repeat them."""
+    single = [one for one in effects if one.first and one.of_single_runs and one.raw_p is not None]
+    if not single:
+        return
+    last = max(one.side for one in single)
+    commands = [repeat_command(sides[at]) for at in (last, 0)]
+    command = next((one for one in commands if one is not None), None)
+    remedy = say(
+        "comparison.sides.repeat" if command is None else "comparison.sides.repeat_by",
+        **({} if command is None else {"command": command}),
+    )
+    yield say(
+        "comparison.sides.single_runs", patterns=_some(list(dict.fromkeys(one.pattern for one in single))),
+        farthest=f"{single_runs.FARTHEST:g}", beyond=f"{single_runs.BEYOND:g}", remedy=remedy,
+    )  # fmt: skip
 
 
 def _warnings(

@@ -160,7 +160,7 @@ def _knee(curve: Curve) -> Sample | None:
     if knee is None:
         return None
     spread = math.log(max(knee.high, knee.load) / max(min(knee.low, knee.load), 1e-9)) / (2 * Z_95)
-    return Sample(knee.load, max(spread, 1e-3) * knee.load, FREEDOM)
+    return Sample(knee.load, max(spread, 1e-3) * knee.load, FREEDOM, _runs(sound(curve)))
 
 
 def _equal_load(every: Sequence[Curve]) -> float | None:
@@ -199,7 +199,8 @@ def _latency_at(curve: Curve, load: float) -> Sample | None:
     x = np.array([point.iops.value for point in points])
     y = np.log([point.mean_ns.value for point in points])
     value = float(np.exp(monotone(x, y, np.array([load]))[0]))
-    return Sample(value, _error_near(points, load, lambda point: point.iops.value) * value, FREEDOM)
+    error = _error_near(points, load, lambda point: point.iops.value) * value
+    return Sample(value, error, FREEDOM, _runs(points))
 
 
 def _load_at(curve: Curve, latency_ns: float) -> Sample | None:
@@ -217,7 +218,13 @@ def _load_at(curve: Curve, latency_ns: float) -> Sample | None:
     slope = abs(near - value) / 1e-3 / value if value else 0.0
     of_latency = _error_near(rising, latency_ns, lambda point: point.mean_ns.value)
     of_load = max((point.iops.error or 0.0) / point.iops.value for point in rising)
-    return Sample(value, max(math.hypot(slope * of_latency, of_load), 1e-4) * value, FREEDOM)
+    error = max(math.hypot(slope * of_latency, of_load), 1e-4) * value
+    return Sample(value, error, FREEDOM, _runs(rising))
+
+
+def _runs(points: Sequence[LoadPoint]) -> int:
+    """Return of how many runs a figure is that is read between points."""
+    return min((point.runs for point in points), default=1)
 
 
 def _error_near(points: Sequence[LoadPoint], at: float, of: Callable[[LoadPoint], float]) -> float:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from loadstone.analysis.statistics.distributions import t_quantile, t_upper
 from loadstone.analysis.statistics.significance import ratio_error
 from loadstone.comparison.matrix import FIRST_SHARE, fair
+from loadstone.comparison.single_runs import BEYOND
 from loadstone.messages import say
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Power:
     power: float
     smallest: float | None
     """The smallest regression that would be found often enough, as a share; None: none."""
+    of_single_runs: bool = False
+    """Whether each side is one run, so that only what is beyond all repeats is found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,9 @@ def powers(
         each = alpha * FIRST_SHARE / max(1, len(firsts))
         for one in firsts:
             power, smallest = _power(one, detect, each, tolerance)
-            all_powers.append(Power(one.pattern, one.metric.name, sides[at].name, power, smallest))
+            all_powers.append(
+                Power(one.pattern, one.metric.name, sides[at].name, power, smallest, one.of_single_runs)
+            )
     return all_powers
 
 
@@ -108,21 +113,34 @@ def gate(
     weak = [one for one in known if one.power < ENOUGH]
     untested = {one.pattern for one in effects} - {one.pattern for one in known}
     if weak or untested:
-        reasons = [_weak(one, detect) for one in weak]
+        reasons = [_unrepeated(one) for one in effects if one.judgement == "unrepeated" and _is_worse(one)]
+        reasons += [_weak(one, detect) for one in weak]
         reasons += [f"{pattern}: no rate and no latency on both sides" for pattern in sorted(untested)]
         return Gate("not_detectable", tuple(reasons), detect)
     return Gate("passed", (), detect)
 
 
-def _weak(one: Power, detect: float) -> str:
+def _is_worse(one: Effect) -> bool:
+    return one.contrast is not None and (one.contrast.change < 0) == one.metric.more_is_better
+
+
+def _unrepeated(one: Effect) -> str:
+    change = 0.0 if one.contrast is None else abs(one.contrast.change)
     return say(
-        "comparison.gate.weak" if one.smallest is None else "comparison.gate.weak_with_smallest",
+        "comparison.gate.unrepeated", pattern=one.pattern, metric=one.metric.name, change=_percent(change)
+    )
+
+
+def _weak(one: Power, detect: float) -> str:
+    key = "weak" if one.smallest is None else "weak_with_smallest"
+    return say(
+        f"comparison.gate.{'single_runs' if one.of_single_runs else key}",
         pattern=one.pattern,
         regression=_percent(detect),
         metric=one.metric,
         cases=whole_cases(one.power),
         least=round(ENOUGH * 100),
-        **({} if one.smallest is None else {"smallest": _percent(one.smallest)}),
+        **({} if one.smallest is None or one.of_single_runs else {"smallest": _percent(one.smallest)}),
     )
 
 
@@ -143,11 +161,10 @@ def _power(one: Effect, detect: float, alpha: float, tolerance: float) -> tuple[
     more = one.metric.more_is_better
     if more and tolerance >= 1:
         return 1.0, None  # No rate can fall by more than all of it.
+    least = max(_logarithm(tolerance, more=more), math.log(BEYOND) if one.of_single_runs else 0.0)
 
     def at(share: float) -> float:
-        return chance(
-            _logarithm(share, more=more), error.of_log, error.freedom, alpha, _logarithm(tolerance, more=more)
-        )
+        return chance(_logarithm(share, more=more), error.of_log, error.freedom, alpha, least)
 
     low, high = 0.0, min(LARGEST, 0.99 if more else LARGEST)
     if at(high) < ENOUGH:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.analysis.statistics import significance as statistics
 from loadstone.analysis.statistics.significance import Contrast, Sample
+from loadstone.comparison import single_runs
 from loadstone.comparison.metric import (
     AT_PERCENT,
     BANDWIDTH,
@@ -85,6 +86,11 @@ class Effect:
     def told_apart(self) -> bool:
         """Whether chance does not explain the difference."""
         return self.judgement in ("better", "worse")
+
+    @property
+    def of_single_runs(self) -> bool:
+        """Whether each side is one run, so that nobody knows how much their runs differ."""
+        return self.metric is not FAILED and single_runs.are_single(self.before.sample, self.after.sample)
 
 
 def effects(rows: Sequence[PatternRow], more: Sequence[Effect] = (), alpha: float = ALPHA) -> list[Effect]:
@@ -234,6 +240,8 @@ def _with(one: Effect, p: float | None, alpha: float) -> Effect:
     judged: Judgement = "same"
     if p < alpha:
         judged = "better" if (one.contrast.change > 0) == one.metric.more_is_better else "worse"
+        if one.of_single_runs and not single_runs.is_beyond(one.contrast.change):
+            judged = "unrepeated"
     return replace(one, contrast=replace(one.contrast, p=p), judgement=judged)
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 Quantity = Literal["count", "bytes_per_s", "ns", "errors"]
-Judgement = Literal["better", "worse", "same", "unknown"]
+Judgement = Literal["better", "worse", "same", "unrepeated", "unknown"]
+"""*Unrepeated*: more than within the runs, but of single ones. Only repeats tell what those are worth."""
 
 PERCENTILES: Final = (50.0, 99.0, 99.9)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone.analysis import watched
 from loadstone.analysis.statistics import significance as statistics
-from loadstone.comparison import matrix, measured_values
+from loadstone.comparison import matrix, measured_values, single_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from loadstone.analysis.watched import Track
     from loadstone.comparison.side import Side
 
-WatchedJudgement = Literal["better", "worse", "differs", "same", "unknown"]
+WatchedJudgement = Literal["better", "worse", "differs", "same", "unrepeated", "unknown"]
 Key = tuple[str, str]
 
 LOWER_IS_BETTER: Final = (
@@ -101,6 +101,8 @@ def _judged(watched_rows: list[WatchedRow], sides: int, alpha: float) -> list[Wa
             contrast = cells[at].contrast
             assert contrast is not None  # noqa: S101 - it was chosen because it is there
             judged = _judgement(row.key, contrast.change) if p < alpha else "same"
+            if judged != "same" and single_runs.are_single(cells[0].sample, cells[at].sample):
+                judged = judged if single_runs.is_beyond(contrast.change) else "unrepeated"
             cells[at] = replace(cells[at], contrast=replace(contrast, p=p), judgement=judged)
             judged_rows[index] = replace(row, cells=tuple(cells))
     return judged_rows

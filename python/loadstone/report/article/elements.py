@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from loadstone.report.pictures.charts import Spec
 
 ParagraphStyle = Literal["plain", "answer", "soft", "doubt"]
-CellKind = Literal["", "base", "better", "worse", "same", "unknown", "none"]
+CellKind = Literal["", "base", "better", "worse", "same", "unrepeated", "unknown", "none"]
 FEW_ROWS: Final = 16
 """Of more a phone has no list but the table, which can be moved sideways."""
 NAMING: Final = ("pattern", "run", "load")

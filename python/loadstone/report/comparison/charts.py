@@ -34,9 +34,21 @@ if TYPE_CHECKING:
     from loadstone.comparison.pairing import PatternRow
     from loadstone.comparison.phase import LatencyKind
 
-COLOURS: Final = {"better": "#00775a", "worse": "#c45500", "same": "#8a8a8a", "unknown": "#8a8a8a"}
-SHAPES: Final = {"better": "triangle-up", "worse": "triangle-down", "same": "circle", "unknown": "circle"}
-WORDS: Final = {"better": "better", "worse": "worse", "same": "not significant", "unknown": "cannot say"}
+GREY: Final = "#8a8a8a"
+COLOURS: Final = {
+    "better": "#00775a", "worse": "#c45500", "same": GREY, "unrepeated": GREY, "unknown": GREY,
+}  # fmt: skip
+SHAPES: Final = {
+    "better": "triangle-up", "worse": "triangle-down", "same": "circle", "unrepeated": "diamond",
+    "unknown": "circle",
+}  # fmt: skip
+WORDS: Final = {
+    "better": "better",
+    "worse": "worse",
+    "same": "not significant",
+    "unrepeated": "single runs",
+    "unknown": "cannot say",
+}
 MAX_EFFECTS: Final = 30
 """More rows than this are not read: then only the first quantity of each pattern is drawn."""
 MAX_SMALL: Final = 12

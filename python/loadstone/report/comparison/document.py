@@ -36,7 +36,7 @@ class ComparisonValue(FrozenModel):
     low: float | None = Field(description="lower end of the change's 95 % interval")
     high: float | None
     p: float | None = Field(description="after Holm's correction")
-    judgement: Literal["better", "worse", "same", "unknown"] | None
+    judgement: Literal["better", "worse", "same", "unrepeated", "unknown"] | None
 
 
 class JsonRow(FrozenModel):
@@ -83,6 +83,7 @@ class JsonCell(FrozenModel):
     p: float | None = Field(description="corrected for the number of tests")
     told_apart: bool
     better: bool | None = Field(description="null: not significant")
+    unrepeated: bool = Field(description="it differs between two single runs: repeats are needed")
 
 
 class JsonWatched(FrozenModel):
@@ -96,7 +97,7 @@ class JsonWatched(FrozenModel):
     errors: list[float | None] = Field(description="one standard error of each")
     changes: list[float | None] = Field(description="against the first side; null for that one")
     ps: list[float | None] = Field(description="corrected for the number of tests")
-    judgements: list[Literal["better", "worse", "differs", "same", "unknown"]]
+    judgements: list[Literal["better", "worse", "differs", "same", "unrepeated", "unknown"]]
 
 
 class JsonExcluded(FrozenModel):
@@ -244,6 +245,7 @@ def _cell(one: Effect, side: str) -> JsonCell:
         p=contrast.p if contrast is not None else None,
         told_apart=one.told_apart,
         better=one.judgement == "better" if one.told_apart else None,
+        unrepeated=one.judgement == "unrepeated",
     )
 
 

@@ -29,6 +29,7 @@ COLOURS: Final = {
     "better": "green",
     "worse": "dark_orange",
     "same": "bright_black",
+    "unrepeated": "bright_black",
     "unknown": "bright_black",
 }
 MAX_DIFFERENCES: Final = 12

@@ -45,17 +45,19 @@ FAR: Final = 100.0
 """A bound so many times as far as the change says that there is none."""
 MAX_NAMED: Final = 3
 """Of phases that are left out for one reason so many are named."""
-MARKS: Final = {"better": "▲", "worse": "▼", "same": "", "unknown": ""}
+MARKS: Final = {"better": "▲", "worse": "▼", "same": "", "unrepeated": "◇", "unknown": ""}
 
 
 def legend(comparison: ComparisonTable) -> str:
     """Say what the marks and ranges mean."""
     bounded = any(one.contrast is not None and one.contrast.low is not None for one in comparison.effects)
+    single = any(one.judgement == "unrepeated" for one in comparison.effects)
     of_clat = any(one.metric in LAT_OF_CLAT for one in comparison.effects)
     alpha = f"{comparison.alpha * 100:.3g}{units.THIN}%"
     return " ".join(
         (
             say("report.comparison.legend", alpha=alpha),
+            *([say("report.comparison.unrepeated")] if single else ()),
             *([say("report.comparison.ranges")] if bounded else ()),
             say("report.comparison.error"),
             *([say("report.comparison.clat")] if of_clat else ()),
@@ -190,26 +192,7 @@ def _answer(comparison: ComparisonTable) -> str:
     for at, name in enumerate(names[1:], start=1):
         side_effects = [one for one in comparison.effects if one.side == at]
         rated = [one for one in side_effects if one.first] or side_effects
-        better = [one for one in rated if one.judgement == "better"]
-        worse = [one for one in rated if one.judgement == "worse"]
-        parts = []
-        for effects, word in ((better, "better"), (worse, "worse")):
-            if effects:
-                parts.append(f"{word} in {_some(effects, rated)}: {_largest(effects)}")
-        invalid = [one for one in rated if not (one.before.valid and one.after.valid)]
-        if invalid:
-            parts.append(f"{_rest(len(invalid), len(rated))}not valid")
-        mute = [one for one in rated if one.judgement == "unknown" and one not in invalid]
-        rest = len(rated) - len(better) - len(worse) - len(invalid) - len(mute)
-        if rest and rated:
-            parts.append(f"{_rest(rest, len(rated))}not significant")
-        unlike = [one for one in mute if one.contrast is not None and one.contrast.p is not None]
-        if unlike:
-            parts.append(f"{_rest(len(unlike), len(rated))}cannot say: block sizes or rates differ")
-        if len(mute) > len(unlike):
-            parts.append(
-                f"{_rest(len(mute) - len(unlike), len(rated))}cannot say: no error is known of a side"
-            )
+        parts = list(_counted(rated))
         parts += _beside(side_effects, rated)
         if not rated:
             parts.append("nothing that can be compared")
@@ -219,6 +202,30 @@ def _answer(comparison: ComparisonTable) -> str:
     return " ".join(
         f"{', '.join(alike)} against {names[0]}: {text}." for text, alike in names_by_text.items()
     )
+
+
+def _counted(rated: Sequence[Effect]) -> Iterator[str]:
+    """Say in how many patterns a side is better, worse, not valid, and not to be told."""
+    by_judgement: dict[str, list[Effect]] = {}
+    invalid = [one for one in rated if not (one.before.valid and one.after.valid)]
+    for one in rated:
+        if one not in invalid or one.told_apart:
+            by_judgement.setdefault(one.judgement, []).append(one)
+    for word in ("better", "worse"):
+        if effects := by_judgement.get(word):
+            yield f"{word} in {_some(effects, rated)}: {_largest(effects)}"
+    if invalid:
+        yield f"{_rest(len(invalid), len(rated))}not valid"
+    if single := by_judgement.get("unrepeated"):
+        yield say("report.comparison.single", where=_some(single, rated), largest=_largest(single))
+    if same := by_judgement.get("same"):
+        yield f"{_rest(len(same), len(rated))}not significant"
+    mute = by_judgement.get("unknown", [])
+    unlike = [one for one in mute if one.contrast is not None and one.contrast.p is not None]
+    if unlike:
+        yield _rest(len(unlike), len(rated)) + say("report.comparison.unlike")
+    if len(mute) > len(unlike):
+        yield _rest(len(mute) - len(unlike), len(rated)) + say("report.comparison.mute")
 
 
 def title(comparison: ComparisonTable) -> str:
@@ -239,6 +246,7 @@ def _of_many(comparison: ComparisonTable) -> str:
         kind = " and ".join(word for word in ("better", "worse") if word in judged)
         if not kind and any(not (one.before.valid and one.after.valid) for one in rated):
             kind = "not valid"
+        kind = kind or ("single runs differ" if "unrepeated" in judged else "")
         kind = kind or ("not significant" if "same" in judged else "cannot say")
         kinds[kind] = kinds.get(kind, 0) + 1
     parts = [", ".join(f"{count} {kind}" for kind, count in kinds.items())]
