@@ -28,7 +28,7 @@ from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
 from loadstone.bundle.study import Point, StudyRecord
 from loadstone.formats.fio.read import TextSource, read_jobfiles
-from loadstone.monitor.sampler import Sampler, Under
+from loadstone.monitor.sampler import MonitoredPath, Sampler
 from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.model import BackendSim, Plan
 from loadstone.plan.options import ResolveOptions
@@ -64,7 +64,12 @@ class VirtualSeconds:
     """Stands in for the monitors of a virtual clock: real rows, as many as the run had seconds."""
 
     def __init__(
-        self, plan: Plan, pid: int, origin_ns: int, write: Callable[[dict[str, Any]], None], under: Under
+        self,
+        plan: Plan,
+        pid: int,
+        origin_ns: int,
+        write: Callable[[dict[str, Any]], None],
+        under: MonitoredPath,
     ) -> None:
         self._read: list[dict[str, Any]] = []
         self._write = write

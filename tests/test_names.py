@@ -23,10 +23,26 @@ SAYS_NOTHING: Final = {
     *("what", "mine", "here", "there", "way"),
 }
 """A variable with such a name was each time something else: a bundle, lines, a count of bytes."""
-NO_MODULE: Final = {
-    *("said", "under", "solid", "course", "manner", "forgotten", "again", "kit", "conduct", "patience"),
-    *("books", "found", "made", "told", "asked", "given", "what", "mine"),
-}
+DIALECT: Final = frozenset(
+    (
+        "said",
+        "under",
+        "solid",
+        "course",
+        "manner",
+        "forgotten",
+        "again",
+        "kit",
+        "conduct",
+        "patience",
+        "books",
+    )
+)
+DEFINED: Final = re.compile(
+    r"^\s*(?:async |unsafe |const |pub(?:\([^)]*\))? )*(?:def|class|fn|struct|enum|trait|mod) (\w+)",
+    re.MULTILINE,
+)
+NO_MODULE: Final = DIALECT | {"found", "made", "told", "asked", "given", "what", "mine"}
 NO_PARAMETER: Final = {"found", "made", "told", "asked", "given"}
 DIGESTED: Final = ("python/loadstone/analysis/", "python/loadstone/audit/", "python/loadstone/explanations/")
 """Names are part of the rules' digest, which recorded results name: these keep theirs."""
@@ -147,6 +163,28 @@ def test_modules_have_the_noun_they_hold() -> None:
     files = [*(ROOT / "python").rglob("*.py"), *(ROOT / "crates").glob("*/src/**/*.rs")]
     assert len(files) > 500
     assert [file.relative_to(ROOT).as_posix() for file in files if file.stem in NO_MODULE] == []
+
+
+def named_in_dialect(text: str) -> list[str]:
+    """Return the functions, methods and types of a file, Python's or Rust's, with such a name."""
+    return [name for name in DEFINED.findall(text) if name.casefold() in DIALECT]
+
+
+def test_no_function_or_type_has_a_name_of_the_dialect() -> None:
+    files = [file for tree in (*TREES, "crates") for file in (ROOT / tree).rglob("*.*")]
+    named = [
+        (file.relative_to(ROOT).as_posix(), name)
+        for file in files
+        if file.suffix in (".py", ".rs")
+        for name in named_in_dialect(file.read_text())
+    ]
+    assert [one for one in named if not one[0].startswith((*DIGESTED, "python/loadstone/path/spec.py"))] == []
+
+
+def test_a_name_of_the_dialect_is_seen() -> None:
+    text = "class Kit:\n    def again(self):\n        pass\n\n\ndef again_later(): pass\n"
+    assert named_in_dialect(text) == ["Kit", "again"]
+    assert named_in_dialect("impl A {\n    pub(crate) fn patience(&self) {}\n}\n") == ["patience"]
 
 
 def test_a_function_that_says_nothing_is_seen() -> None:

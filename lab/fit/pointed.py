@@ -18,7 +18,7 @@ from loadstone.explanations.weights import Frequency
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lab.probes.judged import Said
+    from lab.probes.judged import ShortVerdict
     from lab.probes.rows import Row
 
     from loadstone.explanations.weights import Fitted
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 AS_TOLD: Final = Frequency(told=(0.0, 1.0), right=(0.0, 1.0))
 
 
-def named(row: Row, said: Said) -> list[tuple[float, bool]]:
+def named(row: Row, said: ShortVerdict) -> list[tuple[float, bool]]:
     """Return what probes point at in this verdict, as sure as it is told, and whether it is right.
 
     Not where that is something unexplained, or where the cause is not in the device.

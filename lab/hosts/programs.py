@@ -65,7 +65,7 @@ class Programs(ABC):
                 )
             )
 
-    def said(self, log: str = "programs") -> str:
+    def log_text(self, log: str = "programs") -> str:
         """Return what programs with this log said."""
         return self._log(log).read_text(errors="replace")
 
@@ -74,7 +74,7 @@ class Programs(ABC):
         until_s = time.monotonic() + PATIENCE_S
         while not true():
             if time.monotonic() > until_s:
-                logged = "\n".join(self.said(log)[-2000:] for log in logs or ("programs",))
+                logged = "\n".join(self.log_text(log)[-2000:] for log in logs or ("programs",))
                 raise TimeoutError(f"no {what} within {PATIENCE_S:g} s: {logged}")
             time.sleep(0.1)
 

@@ -171,7 +171,7 @@ def run_by_srun(slurm: SrunScheduler, place: Path) -> dict[str, Any]:
     words += ["--out", str(place / "out"), "--no-report", "--no-calibration"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"{done.stderr}\n{slurm.said()[-3000:]}")
+        raise RuntimeError(f"{done.stderr}\n{slurm.log_text()[-3000:]}")
     document: dict[str, Any] = json.loads(done.stdout)
     return document
 

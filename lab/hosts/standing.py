@@ -66,7 +66,9 @@ class StandingScheduler(Programs):
             )  # fmt: skip
         every = self._hosts.names
         self.wait_until(
-            lambda: all("Registered to" in self.said(name) for name in every), "worker for each host", *every
+            lambda: all("Registered to" in self.log_text(name) for name in every),
+            "worker for each host",
+            *every,
         )
 
     def scheduler(self) -> list[int]:

@@ -37,7 +37,7 @@ ORDER = ("not_valid", "limited", "suspect", "note")
 
 
 @dataclass(frozen=True)
-class Said:
+class ShortVerdict:
     """A verdict in short. `first`: the rule or explanation that is named first; `named`: all of them."""
 
     kind: str
@@ -65,7 +65,7 @@ class Said:
         return self.confidence if self.measures else 1 - self.confidence
 
 
-def untried(row: Row, fitted: Fitted) -> Said:
+def untried(row: Row, fitted: Fitted) -> ShortVerdict:
     """Return what is said after the run alone."""
     row = _rarely_right_suspected(row, fitted)
     return _outcome_of(row, [list(one) for one in row["plain"]["causes"]], fitted)
@@ -120,7 +120,7 @@ def weighed_line(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()
     return WeighedLine(row, tuple(weighed), features, sure, causes, pointed)
 
 
-def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> Said:
+def probed(row: Row, fitted: Fitted, without: frozenset[str] = frozenset()) -> ShortVerdict:
     """Return what is said after probes, some explanations left out of the list also as they were chosen."""
     line = weighed_line(row, fitted, without)
     name = line.pointed.explanation.name
@@ -166,7 +166,9 @@ def _turned_out(fitted: Fitted, rule: str, sure: float, effect: str) -> float:
     return belief.frequency_of(fitted, rule, effect, sure)
 
 
-def _outcome_of(row: Row, causes: list[list[Any]], fitted: Fitted, after: ProbedBelief | None = None) -> Said:
+def _outcome_of(
+    row: Row, causes: list[list[Any]], fitted: Fitted, after: ProbedBelief | None = None
+) -> ShortVerdict:
     nameless = after is not None and after.pointed == UNEXPLAINED
     causes.sort(
         key=lambda one: (
@@ -202,7 +204,7 @@ def _outcome_of(row: Row, causes: list[list[Any]], fitted: Fitted, after: Probed
     first = names[0] if names and kind != "measures_storage" else next(iter(chances), None)
     pointed = after.pointed if after and rests and rests[0][0] == "probes" else None
     whose = pointed is not None and kind == "cannot_tell" and bool(BY_NAME[pointed].own)
-    return Said(
+    return ShortVerdict(
         kind=kind,
         confidence=round(confidence, 2),
         first=first,
@@ -221,12 +223,12 @@ def right(row: Row) -> frozenset[str]:
     return frozenset({*kind.truth, *kind.rules})
 
 
-def not_told(row: Row, said: Said) -> bool:
+def not_told(row: Row, said: ShortVerdict) -> bool:
     """Tell whether an honest line is said to be neither the storage's nor the job's, right or wrong."""
     return accused(row, replace(said, limit=None))
 
 
-def accused(row: Row, said: Said) -> bool:
+def accused(row: Row, said: ShortVerdict) -> bool:
     """Tell whether an honest line is said to be anything else than the storage or the job's own settings.
 
     Of a number at a limit of its storage's own it is right that it is at one, and that nobody can tell whose.

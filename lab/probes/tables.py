@@ -21,7 +21,7 @@ from loadstone.explanations.names import BY_NAME, UNEXPLAINED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from lab.probes.judged import Said
+    from lab.probes.judged import ShortVerdict
     from lab.probes.rows import Row
 
     from loadstone.explanations.weights import Fitted
@@ -42,19 +42,19 @@ class ScoredLine:
     """
 
     row: Row
-    untried: Said
-    probed: Said | None = None
-    unseen: Said | None = None
-    kind_out: Said | None = None
-    family_out: Said | None = None
-    removed: Said | None = None
+    untried: ShortVerdict
+    probed: ShortVerdict | None = None
+    unseen: ShortVerdict | None = None
+    kind_out: ShortVerdict | None = None
+    family_out: ShortVerdict | None = None
+    removed: ShortVerdict | None = None
 
     @property
     def honest(self) -> bool:
         """Whether it is an honest situation."""
         return rows.kind_row(self.row).honest
 
-    def right_first(self, said: Said) -> bool:
+    def right_first(self, said: ShortVerdict) -> bool:
         """Tell whether what is named first is right."""
         if self.honest:
             return not judged.accused(self.row, said)
@@ -197,7 +197,7 @@ def _met(what: str, aim: str, some: int, whole: int) -> str:
     return "yes" if (percent <= limit if what == "accused" else percent >= limit) else "**no**"
 
 
-def _of(said: Said | None) -> Said:
+def _of(said: ShortVerdict | None) -> ShortVerdict:
     assert said is not None
     return said
 
@@ -247,13 +247,13 @@ def by_kind(every: Sequence[ScoredLine]) -> list[str]:
     return out
 
 
-def _named(one: ScoredLine, said: Said) -> bool:
+def _named(one: ScoredLine, said: ShortVerdict) -> bool:
     if one.honest:
         return said.belief >= NAMED
     return bool(said.named & judged.right(one.row))
 
 
-def _unknown(said: Said) -> bool:
+def _unknown(said: ShortVerdict) -> bool:
     """Whether something unexplained is the most probable of what is not the storage itself."""
     others = {name: chance for name, chance in said.chances.items() if BY_NAME[name].effect != "measures"}
     return bool(others) and max(others, key=lambda name: others[name]) == UNEXPLAINED
@@ -359,7 +359,9 @@ def brier(predictions: Sequence[ToldCase]) -> str:
     )
 
 
-def measuring(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | None]) -> list[ToldCase]:
+def measuring(
+    every: Sequence[ScoredLine], pick: Callable[[ScoredLine], ShortVerdict | None]
+) -> list[ToldCase]:
     """Return every 'measures the storage' with its confidence, and whether it does."""
     answers = [(one, pick(one)) for one in every]
     return [
@@ -369,7 +371,9 @@ def measuring(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | N
     ]
 
 
-def believing(every: Sequence[ScoredLine], pick: Callable[[ScoredLine], Said | None]) -> list[ToldCase]:
+def believing(
+    every: Sequence[ScoredLine], pick: Callable[[ScoredLine], ShortVerdict | None]
+) -> list[ToldCase]:
     """Return of every verdict how probable it holds that the number measures the storage.
 
     A number that is rightly said to be limited by the job's own settings is left out: it is neither.
@@ -406,11 +410,11 @@ def unexplained_first(every: Sequence[ScoredLine]) -> list[ToldCase]:
     ]
 
 
-def _is_named(one: ScoredLine, said: Said) -> bool:
+def _is_named(one: ScoredLine, said: ShortVerdict) -> bool:
     return rows.kind_row(one.row).in_device and next(iter(said.chances)) != UNEXPLAINED
 
 
-def _first(one: ScoredLine, said: Said) -> ToldCase:
+def _first(one: ScoredLine, said: ShortVerdict) -> ToldCase:
     name, chance = next(iter(said.chances.items()))
     if BY_NAME[name].effect != "measures":
         return ToldCase(min(1.0, chance), name in rows.kind_row(one.row).truth)

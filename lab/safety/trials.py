@@ -544,7 +544,7 @@ def _must(stage: Stage, *words: str) -> None:
         raise RuntimeError(f"{words[0]} ended with {code}: {output}")
 
 
-def again() -> Iterator[SafetyCase]:
+def reruns() -> Iterator[SafetyCase]:
     """A bundle's Plan again, where something else stands now than when it ran.
 
     The target's name is a link, so that it can be led elsewhere.
@@ -605,7 +605,7 @@ def cases() -> list[SafetyCase]:
         *marks(),
         *trees(),
         *during_a_run(),
-        *again(),
+        *reruns(),
         *outputs(),
     ]
 

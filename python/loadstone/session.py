@@ -37,7 +37,7 @@ from loadstone.errors import BundleError, EngineError, LoadstoneError, RunError
 from loadstone.exit_cause import Deaths
 from loadstone.messages import make_error, say
 from loadstone.monitor import target_files
-from loadstone.monitor.sampler import Sampler, Under
+from loadstone.monitor.sampler import MonitoredPath, Sampler
 from loadstone.path.child import NoAnswerError, answering, ask_parent, run_in_child
 from loadstone.plan.safety import guard, obstacles
 from loadstone.plan.safety.newcomers import Newcomers
@@ -280,14 +280,14 @@ class _Sealing:
 
 def _looked_around(
     plan: Plan, request: RunRequest, out_dir: Path, means: Means
-) -> tuple[dict[str, Any], Under]:
+) -> tuple[dict[str, Any], MonitoredPath]:
     """Return `environment.json`, and what the monitors will watch."""
 
-    def look() -> tuple[dict[str, Any], Under]:
+    def look() -> tuple[dict[str, Any], MonitoredPath]:
         same = earlier_runs.same_sequence(plan, out_dir.absolute().parent, out_dir.absolute())
-        return {**environment.describe(plan, request.spec), "same_sequence": same}, Under.of(plan)
+        return {**environment.describe(plan, request.spec), "same_sequence": same}, MonitoredPath.of(plan)
 
-    surroundings: tuple[dict[str, Any], Under] = means.look(look, doing=_looking(plan))
+    surroundings: tuple[dict[str, Any], MonitoredPath] = means.look(look, doing=_looking(plan))
     return surroundings
 
 
@@ -342,7 +342,7 @@ class _Run:
         means: Means,
         sealing: _Sealing,
         *,
-        under: Under,
+        under: MonitoredPath,
         watching: Watching,
         progress: Progress | None,
         steer: Steer | None,

@@ -55,7 +55,7 @@ def test_what_was_not_watched_is_not_known() -> None:
     assert contention(rows(0.5, 4).clear(), 2) is None
 
 
-def course(levels: list[float]) -> tuple[list[float], FineRates]:
+def rates_of_levels(levels: list[float]) -> tuple[list[float], FineRates]:
     """Ten seconds of these rates, in tenths of a second and in samples."""
     each = np.repeat(levels, 100 // len(levels))
     ops = np.random.default_rng(3).poisson(np.repeat(each, 10) / 100).astype(np.float64)
@@ -75,7 +75,7 @@ def course(levels: list[float]) -> tuple[list[float], FineRates]:
 def test_a_change_that_others_can_make_is_no_evidence_about_the_storage(
     high: float, low: float, who: Contention | None, effect: str
 ) -> None:
-    rates, fine = course([high, low])
+    rates, fine = rates_of_levels([high, low])
     case = run(rates, fine=fine, contention=who)
     assert [one(rule, case).effect for rule in (time_structure.RULE, not_steady.RULE)] == [effect] * 2
     assert ("runnable on" in one(time_structure.RULE, case).text) == (effect == "note")
@@ -87,7 +87,7 @@ def test_a_change_that_others_can_make_is_no_evidence_about_the_storage(
 def test_a_stall_no_longer_than_a_thread_waits_its_turn_may_be_that(
     length: int, who: Contention, effect: str
 ) -> None:
-    rates, fine = course([4000.0])
+    rates, fine = rates_of_levels([4000.0])
     fine.ops[500 : 500 + length] = 0
     case = run(rates, fine=fine, contention=who)
     case = replace(case, total=replace(case.total, latency=LatencyFigures(1e6, "lat", 40_000)))
@@ -107,12 +107,12 @@ def test_a_generator_that_waited_its_turn_and_is_in_no_figure_is_no_reason_to_do
     ms: int, left_out: bool, who: Contention, effect: str
 ) -> None:
     stop = (2_000_000_000, 2_000_000_000 + ms * 1_000_000)
-    case = run(course([4000.0])[0], stops=(stop,), stops_left_out=left_out, contention=who)
+    case = run(rates_of_levels([4000.0])[0], stops=(stop,), stops_left_out=left_out, contention=who)
     assert one(generator_stopped.RULE, case).effect == effect
 
 
 def test_stalls_that_take_much_of_the_time_are_more_than_turns() -> None:
-    rates, fine = course([4000.0])
+    rates, fine = rates_of_levels([4000.0])
     for begin in (60, 170, 330, 480, 550, 720, 810, 930):
         fine.ops[begin : begin + 25] = 0
     case = run(rates, fine=fine, contention=CROWDED)
@@ -121,15 +121,15 @@ def test_stalls_that_take_much_of_the_time_are_more_than_turns() -> None:
 
 
 def test_what_has_an_order_in_time_is_not_made_by_others() -> None:
-    rates, fine = course([4000.0])
+    rates, fine = rates_of_levels([4000.0])
     for begin in range(100, 1000, 100):
         fine.ops[begin : begin + 10] = 0
     stalls = run(rates, fine=fine, contention=CROWDED)
     stalls = replace(stalls, total=replace(stalls.total, latency=LatencyFigures(1e6, "lat", 40_000)))
     assert one(time_structure.RULE, stalls).effect == "suspect"
-    rates, fine = course([8000.0 / 1.4**level for level in range(10)])
+    rates, fine = rates_of_levels([8000.0 / 1.4**level for level in range(10)])
     assert one(time_structure.RULE, run(rates, fine=fine, contention=CROWDED)).effect == "suspect"
-    up_and_down, fine = course([4000.0, 2500.0, 4100.0, 2000.0, 3900.0])
+    up_and_down, fine = rates_of_levels([4000.0, 2500.0, 4100.0, 2000.0, 3900.0])
     assert one(time_structure.RULE, run(up_and_down, fine=fine, contention=CROWDED)).effect == "note"
 
 
@@ -142,5 +142,5 @@ def test_what_has_an_order_in_time_is_not_made_by_others() -> None:
 )
 def test_of_levels_the_lowest_and_the_highest_are_told(levels: list[float], words: str) -> None:
     """A dip to half was said to be a change from 27.3k to 27.8k: the first level and the last."""
-    rates, fine = course(levels)
+    rates, fine = rates_of_levels(levels)
     assert words in one(time_structure.RULE, run(rates, fine=fine)).text

@@ -26,7 +26,7 @@ LIMIT = Rule(
 )
 
 
-def said(audited: Audited) -> str:
+def text_of(audited: Audited) -> str:
     written = io.StringIO()
     words.terminal(audited, Console(file=written, width=200))
     return written.getvalue()
@@ -40,7 +40,7 @@ def test_the_job_of_a_host_is_named_with_it() -> None:
 def test_findings_of_one_rule_are_a_line_that_names_the_first_and_counts_the_others() -> None:
     hosts = [replace(run(), name=name, of_host=name) for name in ("h1", "h2", "h3")]
     audited = judge(hosts, (LIMIT,))
-    lines = [line for line in said(audited).splitlines() if "own_limit" in line]
+    lines = [line for line in text_of(audited).splitlines() if "own_limit" in line]
     assert len(lines) == 1
     assert lines[0].endswith(": h1: ja: done 500 IOPS; 2 more like it")
     (card,) = words.page(audited, lambda _: "")["causes"]

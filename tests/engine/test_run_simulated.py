@@ -38,7 +38,7 @@ from tests.support.runs import arrow_schema
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from loadstone.monitor.sampler import Under
+    from loadstone.monitor.sampler import MonitoredPath
 
 OPEN = Path("/proc/self/fd")
 FAST = range(100)
@@ -340,7 +340,7 @@ class NoSampler:
     """Has the face of `Sampler`: one row, and perhaps a full disk at the end."""
 
     def __init__(
-        self, _plan: Plan, _pid: int, _origin_ns: int, write: Callable[..., None], _under: Under
+        self, _plan: Plan, _pid: int, _origin_ns: int, write: Callable[..., None], _under: MonitoredPath
     ) -> None:
         self.write = write
 

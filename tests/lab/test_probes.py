@@ -172,7 +172,7 @@ def test_what_is_said_of_a_line_is_what_the_judge_said() -> None:
 
 
 def test_at_a_limit_of_its_own_a_number_is_rightly_said_to_be_at_one() -> None:
-    said = judged.Said(
+    said = judged.ShortVerdict(
         kind="cannot_tell", confidence=0.66, first="bandwidth_limit", named=frozenset(), findings=(),
         chances={}, limit="bandwidth_limit",
     )  # fmt: skip

@@ -51,7 +51,7 @@ def test_a_section_of_an_earlier_session_is_marked_and_stands_only_where_there_i
 
 
 def test_a_lie_is_counted_by_what_was_said_before_and_after_its_probes() -> None:
-    def said(verdict: str, confidence: float, *, named: bool) -> dict[str, Any]:
+    def verdict_of(verdict: str, confidence: float, *, named: bool) -> dict[str, Any]:
         return {
             **line(verdict, "probes" if named else "generator_cpu"),
             "confidence": confidence,
@@ -61,10 +61,10 @@ def test_a_lie_is_counted_by_what_was_said_before_and_after_its_probes() -> None
             "expected": "probes",
         }
 
-    believed, doubted = (said("measures_storage", sure, named=False) for sure in (0.9, 0.7))
+    believed, doubted = (verdict_of("measures_storage", sure, named=False) for sure in (0.9, 0.7))
     lines = [
-        said("limited", 0.9, named=True) | {"alone": doubted},
-        said("measures_storage", 0.9, named=False) | {"alone": believed},
+        verdict_of("limited", 0.9, named=True) | {"alone": doubted},
+        verdict_of("measures_storage", 0.9, named=False) | {"alone": believed},
         line("limited", "generator_cpu")
         | {"expected": None, "named": False, "alone": line("limited", "throttled") | {"named": False}},
     ]

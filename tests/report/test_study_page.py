@@ -81,7 +81,7 @@ def swept(path: Path, *axes: tuple[Name, tuple[int, ...]]) -> StudyPage:
     return study(path, "sweep", controller, settings, servers=4)
 
 
-def said(whole: StudyPage, width: int = 120) -> str:
+def summary_of(whole: StudyPage, width: int = 120) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
     study_terminal.summary(whole.study, whole.runs, console)
     text: str = console.file.getvalue()  # type: ignore[attr-defined]  # the StringIO above
@@ -103,7 +103,7 @@ def drawn(html: str) -> int:
 @pytest.mark.in_turn
 def test_a_curve_has_a_table_its_knee_its_limit_and_charts(curved: StudyPage) -> None:
     whole = curved
-    text, html = said(whole), page(whole)
+    text, html = summary_of(whole), page(whole)
     for place in (text, html):
         assert re.search(r"knee: 5\.\d+k IOPS \(", place)
         assert re.search(r"mean&lt;200us: kept up to|mean<200us: kept up to", place)
@@ -131,7 +131,7 @@ def test_a_curve_has_a_table_its_knee_its_limit_and_charts(curved: StudyPage) ->
 @pytest.mark.slow
 def test_a_limit_says_which_share_decided_it_and_where_nothing_did(tmp_path: Path) -> None:
     """Where there are too few I/Os for the percentile itself, the share is all there is to see."""
-    text = said(curve(tmp_path / "s", slo="p99<300us"), width=160)
+    text = summary_of(curve(tmp_path / "s", slo="p99<300us"), width=160)
     assert re.search(r"30 % .* limit kept \(0\.\d+ % beyond it\)", text)
     assert re.search(r"100 % .* limit exceeded \(9\d\.\d % beyond it\)", text)
     assert not re.search(r"closed loop .* limit", text)
@@ -148,7 +148,7 @@ def test_a_limit_that_lower_loads_leave_open_is_not_broken_at_every_load(curved:
 
 
 def test_a_narrow_terminal_drops_columns_and_not_numbers(curved: StudyPage) -> None:
-    text = said(curved, width=80)
+    text = summary_of(curved, width=80)
     table = text[: text.index("knee:")]
     assert max(map(len, table.splitlines())) <= 80
     assert "p99" in text
@@ -188,7 +188,7 @@ def test_large_blocks_are_drawn_against_bandwidth(tmp_path: Path) -> None:
     spec = study_curve_charts.latency_of_curves(found, "mean")
     assert spec is not None
     assert spec["title"] == "Mean latency against bandwidth, GiB/s"
-    assert re.search(r"closed loop\s+1\.22 GiB/s|closed loop\s+1\.22\d ± <?0\.\d+ GiB/s", said(whole))
+    assert re.search(r"closed loop\s+1\.22 GiB/s|closed loop\s+1\.22\d ± <?0\.\d+ GiB/s", summary_of(whole))
 
 
 @pytest.mark.in_turn
@@ -211,10 +211,10 @@ def test_studies_laid_over_each_other_have_the_names_of_their_directories(
 @pytest.mark.slow
 def test_a_sweep_of_one_two_and_three_factors(tmp_path: Path) -> None:
     one = swept(tmp_path / "1", ("iodepth", (1, 2, 4, 8, 16)))
-    assert "recommended iodepth 4" in said(one)
+    assert "recommended iodepth 4" in summary_of(one)
     assert drawn(page(one)) == 2
     two = swept(tmp_path / "2", ("bs", (4096, 131072)), ("iodepth", (1, 4, 16)))
-    text = said(two)
+    text = summary_of(two)
     assert "bs 4k: recommended iodepth 4" in text
     assert re.search(r"bs \\ iodepth\s+1\s+4\s+16\n4k\s+10\.0k\s+40\.0k\s+40\.0k", text)
     # Small and large blocks: IOPS and bandwidth and p99, each as a map and as lines.
@@ -229,7 +229,7 @@ def test_a_sweep_of_one_two_and_three_factors(tmp_path: Path) -> None:
 def test_repeats_say_their_mean_and_its_interval(tmp_path: Path) -> None:
     controller = RepeatController(Next("j", simulated.workload(1)), most=3)
     whole = study(tmp_path / "s", "repeat", controller, {}, service="exponential")
-    text, html = said(whole), page(whole)
+    text, html = summary_of(whole), page(whole)
     assert re.search(r"job read\s+IOPS\s+[\d.]+k ± [\d.]+k\s+± [\d.]+ %", text)
     assert drawn(html) == 2
     assert "repeat-3" in html
@@ -295,7 +295,7 @@ def test_a_note_of_many_files_is_told_once_with_its_first_place(curved: StudyPag
     noted = curved.study.model_copy(update={"notes": [*of_files, "as asked"]})
     whole = dataclasses.replace(curved, study=noted)
     assert study_terminal.notes(noted) == ["the engine chooses (a.fio:6: iodepth and 2 more)", "as asked"]
-    assert said(whole).count("the engine chooses") == 1
+    assert summary_of(whole).count("the engine chooses") == 1
     assert page(whole).count("the engine chooses") == 1
 
 
@@ -355,7 +355,7 @@ def test_a_study_that_was_killed_before_its_first_run_has_a_page(tmp_path: Path)
     on_disk.begin(tmp_path / "s", runs.study_record("curve"), {})
     assert report(tmp_path / "s") == 0
     assert "killed or still runs" in (tmp_path / "s" / "report.html").read_text()
-    assert "nothing was measured" in said(study_page.read(tmp_path / "s"))
+    assert "nothing was measured" in summary_of(study_page.read(tmp_path / "s"))
 
 
 if __name__ == "__main__":
@@ -371,6 +371,6 @@ def test_a_job_that_completed_nothing_has_a_row_without_numbers(tmp_path: Path) 
     work = one.model_copy(update={"jobs": (busy, quiet.model_copy(update={"name": "quiet"}))})
     whole = study(tmp_path / "two", "repeat", RepeatController(Next("j", work), most=2), {})
     assert [found.silent for found in whole.runs] == [("quiet",)] * 2
-    assert len(re.findall(r"quiet +no data", said(whole))) == 2
+    assert len(re.findall(r"quiet +no data", summary_of(whole))) == 2
     rows = re.findall(r"<tr\b.*?</tr>", page(whole), flags=re.DOTALL)
     assert sum("quiet" in row and "no data" in row for row in rows) == 2

@@ -83,7 +83,7 @@ impl<B: IoBackend> WorkerLoop<B> {
                     self.state.say(Message::First { handed_ns });
                 }
             }
-            let (wait_for, until_ns) = self.patience(now);
+            let (wait_for, until_ns) = self.wait_limits(now);
             self.backend.flush(wait_for, until_ns)?;
             now = self.backend.now_ns();
             if now >= self.state.next_event_ns {
@@ -102,7 +102,7 @@ impl<B: IoBackend> WorkerLoop<B> {
 
     /// How many completions to wait for, and until when.
     #[inline]
-    fn patience(&self, now: u64) -> (u32, u64) {
+    fn wait_limits(&self, now: u64) -> (u32, u64) {
         let state = &self.state;
         if !state.ready.is_empty() || state.spin_until_ns > now {
             return (0, 0);

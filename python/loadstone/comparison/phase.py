@@ -303,7 +303,7 @@ def of_case(case: Case) -> dict[str, Any]:
     }
 
 
-def course(phase: ComparedPhase) -> tuple[tuple[float, float], ...]:
+def rate_over_time(phase: ComparedPhase) -> tuple[tuple[float, float], ...]:
     """Return the rate over time, seconds since the phase began; empty where nobody kept it."""
     table = measured_values.over_time(phase.case)
     column = "bytes_per_s" if phase.large_blocks else "iops"

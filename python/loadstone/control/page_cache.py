@@ -49,14 +49,14 @@ def dropped_every(seconds: float, host: str | None = None) -> Iterator[None]:
     over = threading.Event()
     failed: list[str] = []
 
-    def again() -> None:
+    def drop_again() -> None:
         while not over.wait(seconds):
             try:
                 drop(host, sync=False)
             except RefusedError as error:
                 failed.append(error.message)
 
-    thread = threading.Thread(target=again, name="page cache", daemon=True)
+    thread = threading.Thread(target=drop_again, name="page cache", daemon=True)
     thread.start()
     try:
         yield

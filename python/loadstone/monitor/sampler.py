@@ -67,7 +67,7 @@ class Sampler:
         pid: int,
         origin_ns: int,
         write: Callable[[dict[str, Any]], None],
-        under: Under | None = None,
+        under: MonitoredPath | None = None,
         *,
         collectors: Mapping[str, Collector] | None = None,
     ) -> None:
@@ -78,7 +78,7 @@ class Sampler:
         self._served: Served | None = None
         self._failed: dict[str, str] = {}
         if collectors is None:
-            under = under or Under.of(plan)
+            under = under or MonitoredPath.of(plan)
             collectors = _collectors(under, pid) | self._follow(_numbers(under))
         self._collectors = dict(collectors)
         self._origin_ns = origin_ns
@@ -199,26 +199,26 @@ def devices_under(paths: Iterable[str]) -> list[BlockDevice]:
 
 
 @dataclass(frozen=True, slots=True)
-class Under:
+class MonitoredPath:
     """What carries the targets. To find out touches them; to watch it does not."""
 
     devices: tuple[BlockDevice, ...]
     mounts: tuple[Mount, ...]
 
     @classmethod
-    def of(cls, plan: Plan) -> Under:
+    def of(cls, plan: Plan) -> MonitoredPath:
         """Look."""
         real = [target.path for target in plan.targets if target.kind is not TargetKind.VIRTUAL]
         mounted = [mount for path in real if (mount := mount_of(Path(path))) is not None]
         return cls(tuple(devices_under(real)), tuple(mounted))
 
 
-def _numbers(under: Under) -> dict[str, str]:
+def _numbers(under: MonitoredPath) -> dict[str, str]:
     """Return the devices' names by their numbers, as `7:0`."""
     return {number: one.name for one in under.devices if (number := one.attribute("dev")) is not None}
 
 
-def _collectors(under: Under, pid: int) -> dict[str, Collector]:
+def _collectors(under: MonitoredPath, pid: int) -> dict[str, Collector]:
     devices, mounted = list(under.devices), under.mounts
     return {
         "cpu": Cpu(),

@@ -246,7 +246,7 @@ impl Source {
         let (start, len) = if random {
             self.random(file, rng, passes)
         } else if in_run && self.run_identical {
-            self.again(file, rng)
+            self.same_address(file, rng)
         } else {
             self.sequential(file, !in_run, rng)
         };
@@ -263,7 +263,7 @@ impl Source {
     }
 
     /// The last address once more; a size that does not fit there is drawn again.
-    fn again(&self, file: usize, rng: &mut Rng) -> (u64, u32) {
+    fn same_address(&self, file: usize, rng: &mut Rng) -> (u64, u32) {
         let cursor = &self.cursors[file];
         let room = cursor.end - cursor.start;
         let len = self.sizes.draw(rng);

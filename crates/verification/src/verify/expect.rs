@@ -86,7 +86,7 @@ impl BlockState {
 
     /// Unknown, whatever was written: the file that had it is gone.
     #[must_use]
-    pub fn forgotten(self) -> Self {
+    pub fn as_unknown(self) -> Self {
         Self(self.0 & GENERATION_MASK)
     }
 

@@ -199,7 +199,7 @@ impl VerifyTables {
                 for index in 0..table.len() {
                     let entry = table.entry(index);
                     if entry.generation() != 0 {
-                        table.set(index, entry.forgotten());
+                        table.set(index, entry.as_unknown());
                     }
                 }
             }

@@ -194,7 +194,7 @@ def file_uses(path: Path, host: Snapshot, but: UseKind | None = None) -> list[st
     uses = _uses_by_this_name(path, host)
     below = user_space_mounts.names_below(path)
     for lower in below.names:
-        uses += [use.under(f"below its mount, as {lower}") for use in _uses_below(lower, below.mounts, host)]
+        uses += [use.placed(f"below its mount, as {lower}") for use in _uses_below(lower, below.mounts, host)]
     return [use.text for use in uses if use.kind is not but]
 
 
@@ -247,7 +247,7 @@ def file_readers(path: Path, host: Snapshot) -> list[str]:
     for lower in below.names:
         uses = [use for key in keys(lower, host) for use in host.readers.get(key, [])]
         others += [
-            use.under(f"below its mount, as {lower}").text for use in uses if use.process not in servers
+            use.placed(f"below its mount, as {lower}").text for use in uses if use.process not in servers
         ]
     return list(dict.fromkeys(others))
 

@@ -36,6 +36,6 @@ class Use:
     process: int | None = None
     """Its number, where one process is known to use it."""
 
-    def under(self, name: str) -> Use:
+    def placed(self, name: str) -> Use:
         """Return it as a use of what `name` leads to."""
         return replace(self, text=f"{name}: {self.text}")

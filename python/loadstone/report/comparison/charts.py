@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.comparison.metric import IOPS
-from loadstone.comparison.phase import course
+from loadstone.comparison.phase import rate_over_time
 from loadstone.report.pictures.charts import (
     SMALL_TIME,
     Spec,
@@ -105,7 +105,7 @@ def course_of(sides: Sequence[str], row: PatternRow) -> Spec | None:
         if cell is None:
             continue
         for number, phase in enumerate(cell.valid):
-            points += [(one, number, at, rate) for at, rate in course(phase)]
+            points += [(one, number, at, rate) for at, rate in rate_over_time(phase)]
     if not points:
         return None
     size, unit = bandwidth_unit(max(rate for *_, rate in points)) if large else (1.0, IOPS.name)

@@ -133,7 +133,7 @@ def levels(paths: Paths, marks: dict[str, str]) -> list[list[Box]]:
 
 def _box(members: list[LayerUse], under: str | None, marks: dict[str, str]) -> Box:
     members = sorted(members, key=lambda use: _natural(use.layer.name))
-    facts = [said(use.layer) for use in members]
+    facts = [layer_facts(use.layer) for use in members]
     shared = tuple(fact for fact in facts[0] if all(fact in one for one in facts))
     # The fullest are what a reader looks for; of many alike the rest are only counted.
     marked = [use for use in members if use.layer.name in marks]
@@ -158,7 +158,7 @@ def _member(use: LayerUse, shared: Sequence[str], mark: str | None) -> DiagramLa
             f", {units.digits(use.outstanding)} in flight on average" if use.outstanding is not None else ""
         )
         bars.append(_bar(use.busy_share, f"busy{queue}"))
-    facts = tuple(fact for fact in said(use.layer) if fact not in shared)
+    facts = tuple(fact for fact in layer_facts(use.layer) if fact not in shared)
     open_ = tuple(f"at most {ceiling(reached)}" for reached in use.held if reached.share is None)
     return DiagramLayer(use.layer.name, moved(use), tuple(bars), open_, facts, mark)
 
@@ -195,7 +195,7 @@ def ceiling(held: CeilingReached) -> str:
     return f"{rate}{access}{direction} ({one.source})"
 
 
-def said(layer: Layer) -> list[str]:
+def layer_facts(layer: Layer) -> list[str]:
     """Return what is known of a layer, in words, what matters most first."""
     facts = layer.facts
     words = [text for name, value in facts.items() if (text := _fact(name, value)) is not None]

@@ -64,7 +64,7 @@ class Known:
     trees: Mapping[str, TreeShape] = field(default_factory=dict)
 
     @property
-    def said(self) -> str:
+    def full_name(self) -> str:
         """Its name and loops."""
         return f"{self.rd} For loops: {self.loops or 'None'}"
 
@@ -112,7 +112,7 @@ class Everything:
         links = []
         for number, run in enumerate(self.runs, start=1):
             label = "Link to Run Definitions:" if number == 1 else ""
-            link = f'<A HREF="#_{number}">{html.escape(run.said)}</A>'
+            link = f'<A HREF="#_{number}">{html.escape(run.full_name)}</A>'
             links.append(TaggedLine(f"{label:<{LABEL_WIDTH}} {link}"))
         return [*links, ""]
 
