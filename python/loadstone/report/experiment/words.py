@@ -186,11 +186,11 @@ def _without_difference(names: Sequence[str], margin: float) -> str:
 def _without_effect(names: Sequence[str], sizes: Sequence[float | None]) -> str:
     """Say that these have no effect, and which would have been seen in all of them, where that is known."""
     known = [one for one in sizes if one is not None]
-    seen = ""
+    detectable = ""
     if known and len(known) == len(sizes):
-        seen = say("report.answer.would_be_seen", difference=either_way(max(known)))
+        detectable = say("report.answer.would_be_seen", difference=either_way(max(known)))
     key = "report.answer.no_effect" if len(names) == 1 else "report.answer.no_effects"
-    return say(key, factors=_and(names), seen=seen)
+    return say(key, factors=_and(names), seen=detectable)
 
 
 def _is_alike(effects: Sequence[LevelEffect]) -> bool:
