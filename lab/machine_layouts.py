@@ -451,12 +451,14 @@ def planned_and_run(path: Path, words: Sequence[str], lost: Sequence[str], folde
 def cpus_of_engine() -> set[str]:
     """Return the CPUs on which threads of the engine may run, as the kernel tells them."""
     lists = set()
-    for status in Path("/proc").glob("[0-9]*/task/*/status"):
+    for process in Path("/proc").glob("[0-9]*"):
+        # One that ends meanwhile takes its directory with it.
         with contextlib.suppress(OSError):
-            text = status.read_text()
             # A thread has a name of its own; its process has the program's.
-            if "loadstone-engi" in (status.parents[2] / "comm").read_text():
-                lists.add(text.partition("Cpus_allowed_list:")[2].split()[0])
+            if "loadstone-engi" not in (process / "comm").read_text():
+                continue
+            for status in (process / "task").glob("*/status"):
+                lists.add(status.read_text().partition("Cpus_allowed_list:")[2].split()[0])
     return lists
 
 
