@@ -48,7 +48,7 @@ def keeps_marks(tmp_path: Path) -> None:
 
 
 def one(path: Path) -> Plan:
-    return plan(target(str(path), create=True))
+    return plan(target(str(path), create=True, size_bytes=SIZE))
 
 
 def written(path: Path, size: int = SIZE) -> Path:
@@ -278,6 +278,31 @@ def test_what_others_have_open_when_a_run_ends_is_not_sealed(tmp_path: Path) -> 
     assert "others had it open" in refusal(path)
     with pytest.raises(RefusedError, match="others had it open"):
         guard.secure(one(path), consent)
+
+
+@pytest.mark.parametrize("was_there", [False, True])
+def test_what_somebody_appends_during_a_run_is_not_sealed(tmp_path: Path, was_there: bool) -> None:
+    """Nobody saw the file open, and the next run of a larger `size` wrote over what was appended."""
+    path, consent = tmp_path / "x", guard.Consent()
+    if was_there:
+        written(path, SIZE // 2)
+    held = hold(one(path), consent)
+    path.write_bytes(os.urandom(SIZE))
+    with path.open("ab") as file:
+        file.write(b"mine")
+    held.seal()
+    assert "others had it open" in refusal(path)
+    with pytest.raises(RefusedError, match="others had it open"):
+        guard.secure(one(path), consent)
+
+
+def test_a_file_that_its_run_makes_longer_is_sealed(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    written(path, SIZE // 2)
+    held = hold(one(path), guard.Consent())
+    path.write_bytes(os.urandom(SIZE))
+    held.seal()
+    guard.secure(one(path), guard.Consent())
 
 
 def test_consent_for_a_run_does_not_make_a_file_loadstones(tmp_path: Path) -> None:

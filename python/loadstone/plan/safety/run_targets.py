@@ -50,6 +50,8 @@ class RunTargets:
     """Trees that are removed first: what is there afterwards is Loadstone's."""
     vouched_ns: Mapping[int, int] = field(default_factory=dict)
     """Of trees that hold only what is Loadstone's: the latest ctime of a file there."""
+    longest_bytes: Mapping[int, int] = field(default_factory=dict)
+    """How long files can be afterwards. What makes one longer is not this run: it is somebody's content."""
     laid_out: bool = False
     """All files were laid out and trees made when the load began."""
 
@@ -79,7 +81,7 @@ class RunTargets:
                         if anchor is not None and not in_use.tree_uses(anchor, Snapshot(), most=1):
                             self._settle_tree(anchor, index, trees)
                 elif target.kind is TargetKind.FILE:
-                    seals += self._sealed(target, until_s)
+                    seals += self._sealed(index, until_s)
                 else:
                     guard.remember(target, self.left)
         self._take_back()
@@ -112,10 +114,12 @@ class RunTargets:
                     if (mark := marker.read(file)) is not None:
                         marker.write(file, marker.Mark("writing", mark.laid_out))
 
-    def _sealed(self, target: Target, until_s: float) -> list[marker.Seal]:
+    def _sealed(self, index: int, until_s: float) -> list[marker.Seal]:
+        target = self.plan.targets[index]
         with BlockReader(Path(target.path)) as reader:
             status = os.fstat(reader.descriptor)
-            if not _is(target, reader.descriptor):
+            longest_bytes = self.longest_bytes.get(index, status.st_size)
+            if not _is(target, reader.descriptor) or status.st_size > longest_bytes:
                 return []
             mark = marker.read(reader.descriptor)
             laid_out = self.laid_out or target.layout is None or (mark is not None and mark.laid_out)
@@ -148,7 +152,22 @@ def hold(plan: Plan, consent: guard.Consent, *, content: bool = True) -> RunTarg
     cleared = frozenset(tree.target for tree in plan.trees if tree.clear)
     looked_at = [tree.model_copy(update={"vouched_ns": vouched.get(tree.target)}) for tree in plan.trees]
     plan = plan.model_copy(update={"targets": tuple(targets), "trees": tuple(looked_at)})
-    return RunTargets(plan, own, checked.written, consent.left, cleared, vouched)
+    longest_bytes = _longest_bytes(plan, own)
+    return RunTargets(plan, own, checked.written, consent.left, cleared, vouched, longest_bytes)
+
+
+def _longest_bytes(plan: Plan, own: Container[int]) -> dict[int, int]:
+    """Return for the files that are Loadstone's how long each can become: a Plan may name one twice."""
+    files = [index for index, one in enumerate(plan.targets) if index in own and one.kind is TargetKind.FILE]
+    longest: dict[str, int] = {}
+    for index in files:
+        target = plan.targets[index]
+        with held_as_checked(target) as file:
+            size_bytes = file.stat().st_size if file is not None else 0
+        planned_bytes = max(target.size_bytes, target.layout.size_bytes if target.layout else 0)
+        name = os.path.realpath(target.path)
+        longest[name] = max(longest.get(name, 0), size_bytes, planned_bytes)
+    return {index: longest[os.path.realpath(plan.targets[index].path)] for index in files}
 
 
 def sealed_ns(path: str, known: Container[tuple[int, int]] = ()) -> int | None:
