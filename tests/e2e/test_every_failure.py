@@ -39,7 +39,7 @@ LATER_VERBS = {
     "experiment": ("experiment", "run", "x.toml", *QUIET),
     "curve": ("curve", "r.fio", "--points", "50", *QUIET),
     "sweep": ("sweep", "r.fio", "--bs", "4k,8k", *QUIET),
-    "probed": ("run", "r.fio", *QUIET, "--probe", "2s"),
+    "probed": ("run", "r.fio", *QUIET, "--probe=2s"),
     "probe": ("probe", "data", "--runtime", "300ms", "--budget", "2s", *QUIET),
     "rerun": ("rerun", MADE, *QUIET),
     "verify": ("verify", JOURNALED, "--out", "b", "--no-report"),
