@@ -152,6 +152,17 @@ def test_a_rate_is_not_broken_within_its_unit_on_paper(tmp_path: Path) -> None:
     assert any("600 ± 200 MiB/s" in line and "rr read" in line for line in told.splitlines()), told
 
 
+def test_long_mount_options_stay_within_their_column_on_paper(tmp_path: Path) -> None:
+    """Options of four layouts were printed over each other: a list without spaces was one word."""
+    options = "rw,nodatasum,nodatacow,ssd,discard=async,space_cache=v2,subvolid=5"
+    table = ArticleTable(["", "a", "b", "c", "d"], [["file system options", *[options] * 4]])
+    boxes = on_paper(tmp_path, Article("A comparison", "a", [table]), "-bbox")
+    words = re.findall(r'xMin="([\d.]+)".*xMax="([\d.]+)".*>(.*)</word>', boxes)
+    assert sum("nodatasum" in word for *_, word in words) == 4
+    assert max(float(right) - float(left) for left, right, _ in words) < 595 / 5
+    assert "regex" not in boxes
+
+
 def test_a_change_stands_beside_its_value_on_paper_where_there_is_room(tmp_path: Path) -> None:
     row: list[TableCell | str] = [
         "IOPS",

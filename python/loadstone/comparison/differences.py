@@ -74,6 +74,7 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (
     ("targets[[]*].mount.file_system", "file system"),
     ("targets[[]*].mount.options", "mount options"),
     ("targets[[]*].mount.super_options", "file system options"),
+    ("*.facts.super_options", "file system options"),
     ("devices.*.device.firmware_rev", "firmware"),
     ("devices.*.device.rev", "firmware"),
     ("devices.*.device.model", "device model"),
