@@ -19,12 +19,22 @@ from loadstone import messages
 FRAGMENTS = re.compile(r"\.(title|value|layer|remedy)$|^verdict\.(kind|effect|terminal)\.")
 SAME = 0.4
 LEAST_WORDS = 5
+PACKAGE = "python/loadstone/"
 PLACES = {
-    "audit": "python/loadstone/audit/rules/",
-    "report": "python/loadstone/report/",
-    "verdict": "python/loadstone/",
-    "refusals": "python/loadstone/plan/",
+    "audit": "audit/rules/",
+    "doctor": "doctor.py",
+    "output": "output.py",
+    "refusals": "plan/",
+    "toml": "toml_text.py",
+    "verdict": "",
+    "program": "",
 }
+"""Where a room's messages were, where that is not the room."""
+
+
+def place(room: str) -> str:
+    """Return the folder or file whose code says the messages of a room."""
+    return PACKAGE + PLACES.get(room, f"{room.replace('_', '/')}/")
 
 
 def whole(key: str) -> bool:
@@ -47,6 +57,13 @@ def texts(reference: str, folder: str) -> list[str]:
                 (name, text) for node in ast.walk(ast.parse(code.stdout)) if (text := shown(node))
             ]
     return [text for _, text in shown_texts]
+
+
+def catalogue(reference: str, room: str) -> list[str]:
+    """Every message of a room as it was; none where there was no catalogue."""
+    name = f"{reference}:{PACKAGE}messages/{room}.toml"
+    content = subprocess.run(["git", "show", name], capture_output=True, text=True, check=False).stdout
+    return re.findall(r'^\w+ = "(.*)"$', content, re.MULTILINE)
 
 
 def shown(node: ast.AST) -> str | None:
@@ -80,8 +97,9 @@ def main() -> None:
         text = messages.template(key)
         room, _, rest = key.partition(".")
         if options.before:
-            rule = f"{PLACES[room]}{rest.partition('.')[0]}.py" if room == "audit" else PLACES[room]
-            old = texts(options.before, rule) or texts(options.before, PLACES[room])
+            rule = f"{place(room)}{rest.partition('.')[0]}.py" if room == "audit" else place(room)
+            old = texts(options.before, rule) or texts(options.before, place(room))
+            old += catalogue(options.before, room)
             print(f"- {key}\n  before: {nearest(text, old)}\n  after:  {text}")
         else:
             print(f"- {key}: {text}")
