@@ -55,7 +55,9 @@ def test_a_run_without_samples_is_no_run_of_zeros(
     """fio's JSON and Iometer's results had 0 IOPS of it, fio's logs no line."""
     run, out = damaged(made(tmp_path / "run")), tmp_path / "out"
     assert main(["export", str(run), kind, "-o", str(out), "--unverified"]) == exitcodes.USAGE
-    assert capsys.readouterr().err == f"loadstone: {run} cannot be exported: {UNREAD}\n"
+    error, hint = capsys.readouterr().err.splitlines()
+    assert error == f"loadstone: {run} cannot be exported: {UNREAD}"
+    assert hint.lstrip() == "hint: restore its samples from a copy, or export another run"
     assert not out.exists()
 
 
