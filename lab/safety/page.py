@@ -69,6 +69,7 @@ A file that Loadstone made, or that was empty or all zeros when it was first wri
 attribute (`user.loadstone`). It is bound to the inode (number, generation, birth), the file system, the
 length and the content, and to there being no second name. It is made when a run has ended, however it did,
 unless others have the file open for writing then.
+Nor is it made of one that is longer than its run can have made it, nor is a tree with such a file sealed.
 
 - A file of up to {marker.DIGEST_BYTES // MIB} MiB of data is held against a digest of its content, if it
   took less than a second.

@@ -382,3 +382,22 @@ def test_a_file_that_is_moved_into_a_tree_during_a_run_is_kept_then_and_later(
         assert done.code == 2
         assert f"{placed} came during the run that changed it last" in done.err
         assert placed.read_text() == "two years of work"
+
+
+def test_what_somebody_appends_to_a_file_of_a_tree_needs_consent_afterwards(tmp_path: Path) -> None:
+    """The tree was sealed with it, and the next format removed it without a question."""
+    text = "fwd=fwd1,fsd=fsd1,operation=write,xfersize=4k\nrd=rd1,fwd=fwd1,fwdrate=20,{}\n"
+    study(tmp_path, text.format("format=yes,elapsed=2,interval=1"))
+    job = parameter_file(tmp_path, text.format("format=no,elapsed=4,interval=1"))
+    process = program.start("run", job, "--out", tmp_path / "out", cwd=tmp_path)
+    program.until(lambda: list((tmp_path / "out").glob("runs/*/events.jsonl")), "the run of the study")
+    program.ticks(bundles(tmp_path / "out")[0], 1)
+    longer = files(tmp_path)[3]
+    with longer.open("ab") as file:
+        file.write(b"mine" * 10_000)
+    assert program.finish(process).code == 0
+    content = longer.read_bytes()
+    refused = program.run("run", job, "--out", tmp_path / "again", cwd=tmp_path)
+    assert refused.code == 2
+    assert longer.name in refused.err
+    assert longer.read_bytes() == content

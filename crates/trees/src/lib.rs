@@ -461,7 +461,10 @@ impl Seeing {
                 // Another host's are for that to tell.
                 let others = number % tree.part.count != tree.part.index;
                 let known = tree.registry.expected(number);
-                (found, others || tree.anchor.kept.is(found, known))
+                // What lies beyond all that this run wrote is somebody's.
+                let longest_bytes = tree.sizes.of(number).max(known.size_bytes);
+                let own = tree.anchor.kept.is(found, known) && found.size_bytes <= longest_bytes;
+                (found, others || own)
             }
             WalkItem::Other(found) => {
                 let tag = tree.anchor.kept.tag(&found.identity);
