@@ -7,7 +7,7 @@ times as fast. The clock is virtual. Phases of several pairs are jobs of one Pla
 a clock of its own; those of one length are a stage, and those that fail are others. What the audit says
 of a stage is what its phases are worth. Judges as `loadstone compare` and its gate do.
 
-    python -m lab.simulated_comparisons --pairs 1000 --seed 550127 --keep build/lab/comparisons.jsonl > docs/compare-calibration.md
+    python -m lab.simulated_comparisons --pairs 1000 --seed 560900 --keep build/lab/comparisons.jsonl > docs/compare-calibration.md
 
 What was measured is kept in the file, and a later run goes on from it.
 """

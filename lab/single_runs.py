@@ -102,7 +102,7 @@ def _fuse(stage: Stage, _: float) -> Path:
 
 
 def _delayed(stage: Stage, slower: float) -> str:
-    delay = f"{round(2000 / (1 - slower))}us"
+    delay = f"{round(20 / (1 - slower))}ms"
     return stage.served(f"rdelay={delay}", f"wdelay={delay}", filters=["delay"])
 
 
@@ -127,7 +127,7 @@ def _slow_network(stage: Stage, slower: float) -> str:
 
 
 KNOWN: Final[Mapping[str, Staged]] = {
-    "a disk of 2 ms": _delayed,
+    "a disk of 20 ms": _delayed,
     "a platter": _platter,
     "a limit of the block layer": _throttled,
     "a limit of a hypervisor": _limited,
@@ -287,7 +287,7 @@ def page(records: Sequence[Mapping[str, Any]], command: str) -> str:
                 "",
                 *lines,
                 "",
-                f"Each load counts once. A column has the share of its pairs of valid runs that are farther apart. So a difference between two single runs is significant only beyond a factor of {single_runs.BEYOND:g}.",
+                f"Each load counts once. A column has the share of its pairs of valid runs that are farther apart. A busy host drives runs apart, and their own errors say so. So a difference between two single runs is significant only beyond a factor of {single_runs.BEYOND:g}.",
                 "",
                 "## What is said of two single runs",
                 "",
