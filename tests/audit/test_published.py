@@ -120,7 +120,7 @@ def test_a_series_is_kept_interval_by_interval(tmp_path: Path) -> None:
         ),
         (
             '[[matrix]]\nname = "m"\ncolumn = [{name = "a"}]\n[[matrix.row]]\nname = "r"\niops = [1, 2]\n',
-            "row 'r' has 2 values of iops for 1 columns",
+            "row 'r' has 2 values of iops, expected 1: one for each column",
             None,
         ),
         ("[[result]\n", "is not TOML", None),
