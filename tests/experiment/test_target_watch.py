@@ -115,11 +115,11 @@ def test_a_mount_that_is_gone_or_another_one_is_noticed(device: str, point: Path
     ]
     call("umount", str(point))
 
-    def again() -> None:
+    def mount_again() -> None:
         call("umount", str(point))
         call("mount", "-o", "noatime", device, str(point))
 
-    assert changes_of(target, again) == [f"{point} was mounted again"]
+    assert changes_of(target, mount_again) == [f"{point} was mounted again"]
     (gone,) = changes_of(target, lambda: call("umount", str(point)))
     assert gone.startswith(f"{point} is not mounted any more, so it would be on ")
     call("mount", device, str(point))

@@ -421,7 +421,7 @@ def _of_single_runs(sides: Sequence[Side], effects: Sequence[Effect]) -> Iterabl
     )
     yield say(
         "comparison.sides.single_runs", patterns=_some(list(dict.fromkeys(one.pattern for one in single))),
-        farthest=f"{single_runs.FARTHEST:g}", beyond=f"{single_runs.BEYOND:g}", remedy=remedy,
+        beyond=f"{single_runs.BEYOND:g}", remedy=remedy,
     )  # fmt: skip
 
 
