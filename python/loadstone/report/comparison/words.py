@@ -246,7 +246,7 @@ def _of_many(comparison: ComparisonTable) -> str:
         kind = " and ".join(word for word in ("better", "worse") if word in judged)
         if not kind and any(not (one.before.valid and one.after.valid) for one in rated):
             kind = "not valid"
-        kind = kind or ("single runs differ" if "unrepeated" in judged else "")
+        kind = kind or ("need repeats" if "unrepeated" in judged else "")
         kind = kind or ("not significant" if "same" in judged else "cannot say")
         kinds[kind] = kinds.get(kind, 0) + 1
     parts = [", ".join(f"{count} {kind}" for kind, count in kinds.items())]
