@@ -246,9 +246,9 @@ def _never_seen(tried: Sequence[ScoredLine]) -> list[str]:
         "",
         *tables.reliability(answers),
         "",
-        "Where nothing tells a limiter of somebody else from the storage's own, a belief is the part that "
-        "such limiters have in a fit. Without one of their few kinds it is higher by about ten points, and "
-        "what is told gives away which kind that was. So these bins are told apart by what no fit can know. "
+        "Some limiters of others look like the storage's own. There a belief is the part that such limiters "
+        "have in a fit. Without one of their few kinds it is about ten points higher, so what is told gives "
+        "away which kind that was. No fit can know that. "
         f"Together, told less than {100 * judged.BELIEVED:.0f} %: {tables.by_kinds(parts[0])}. Told more: "
         f"{tables.by_kinds(parts[1])}.",
         "",
