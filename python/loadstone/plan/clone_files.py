@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from loadstone import file_kind
 from loadstone.errors import as_text
 from loadstone.messages import say
 from loadstone.plan import special_engines
@@ -142,7 +143,7 @@ def resolve_files(
 
 def _check_directory(job: Job, named: str) -> None:
     """Refuse a directory that was named and is not there; those that names of files lead to are made."""
-    if job.placement.directories and not Path(named).is_dir():
+    if job.placement.directories and not file_kind.is_directory(Path(named)):
         raise job.error("plan.files.no_directory", "placement.directories", path=named)
 
 

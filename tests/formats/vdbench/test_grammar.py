@@ -219,3 +219,12 @@ def test_what_is_no_number_of_streams_is_told(written: str) -> None:
         read([ParameterText(text.encode())])
     assert error.value.where is not None
     assert error.value.where.line == 2
+
+
+def test_an_included_file_with_a_name_that_no_file_can_have_is_refused_with_its_line() -> None:
+    """A fuzzer's: `File name too long`, and no line of the parameter file."""
+    with pytest.raises(InputError, match=r"cannot read the parameter file n+: File name too long") as raised:
+        read([ParameterText(f"* a\ninclude={'n' * 300}\n".encode(), "long.parm", Path("/nonexistent"))])
+    where = raised.value.where
+    assert where is not None
+    assert (where.file, where.line, where.option) == ("long.parm", 2, "include")

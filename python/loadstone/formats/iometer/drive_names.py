@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from loadstone import file_kind
 from loadstone.errors import InputError
 from loadstone.messages import make_error
 from loadstone.workload.placement import TargetName
@@ -69,7 +70,7 @@ def place(target: IometerTarget, mapping: Mapping[str, str]) -> TargetName:
             target=short(target.name),
             directory=path.rstrip("/."),
         )
-    if Path(path).is_dir():
+    if file_kind.is_directory(Path(path)):
         path = str(Path(path) / TEST_FILE)
     return TargetName(path=path, written=target.name)
 

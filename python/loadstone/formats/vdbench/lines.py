@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from loadstone import input_file
+from loadstone import file_kind, input_file
 from loadstone.errors import InputError, Where
 from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest
@@ -96,7 +96,7 @@ class LineReader:
             raise make_error(InputError, "formats_vdbench.lines.no_file", where=where)
         # A name without a folder is looked for beside the including file first.
         beside = directory / target if "/" not in target else Path(target)
-        path = beside if beside.is_file() else Path(target)
+        path = beside if file_kind.is_file(beside) else Path(target)
         return self.text(self._load(path, where), str(path), None)
 
     def _substituted(self, line: str, where: Where) -> str:
