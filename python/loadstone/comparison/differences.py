@@ -52,6 +52,7 @@ MOVING: Final = (
     "paths[[]*].layers[[]*].facts.*extents*",
     "paths[[]*].layers[[]*].facts.backing_file",
     "paths[[]*].layers[[]*].facts.complete",
+    "paths[[]*].layers[[]*].facts.method",
     "paths[[]*].layers[[]*].facts.missing",
     "paths[[]*].layers[[]*].facts.source",
     "paths[[]*].layers[[]*].facts.uuid",
