@@ -1,0 +1,68 @@
+"""What is said of two single runs: their own error knows nothing of how much runs differ."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone import exitcodes
+from loadstone.cli.verbs.compare import compare as verb
+from loadstone.comparison.compare import compare
+from loadstone.comparison.repeat_command import repeat_command
+from loadstone.comparison.side import side as read_side
+from loadstone.report.comparison.words import headline
+from tests.comparison.test_compare import made, study
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_one_run_each_is_said(tmp_path: Path) -> None:
+    told = compare([made(tmp_path / "a"), made(tmp_path / "b", seed=2)]).warnings
+    assert any(text.startswith("one valid run of each side: 4k random read.") for text in told)
+
+
+@pytest.mark.parametrize(("slower", "judged"), [(0.9, "unrepeated"), (0.75, "unrepeated"), (0.68, "worse")])
+def test_single_runs_are_told_apart_only_beyond_what_runs_of_one_load_differ_by(
+    tmp_path: Path, slower: float, judged: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of 38 pairs of runs without a difference three were *better*: one run knows of no other."""
+    base, other = made(tmp_path / "a"), made(tmp_path / "b", 1000 * slower, seed=2)
+    found = compare([base, other])
+    rate = next(one for one in found.effects if one.first)
+    assert rate.judgement == judged
+    assert rate.contrast is not None
+    assert rate.contrast.change == pytest.approx(slower - 1, abs=0.02)
+    assert rate.contrast.high is not None
+    assert rate.contrast.high < 0
+    page = tmp_path / "c.html"
+    is_apart = judged == "worse"
+    code = exitcodes.REGRESSION if is_apart else exitcodes.NOT_VALID
+    assert verb(base, other, gate=True, json=True, html=page) == code
+    cell = json.loads(capsys.readouterr().out)["matrix"][0]
+    assert (cell["told_apart"], cell["better"]) == ((True, False) if is_apart else (False, None))
+    assert cell["unrepeated"] is not is_apart
+    assert cell["interval"][0] < cell["change"] < cell["interval"][1]
+    assert ('class="worse' in page.read_text()) is is_apart
+    assert ("repeats are needed to say which side is better" in headline(found)) is not is_apart
+
+
+def test_a_single_run_beside_repeats_is_told_apart_by_their_spread(tmp_path: Path) -> None:
+    base = study(tmp_path / "base", [1000.0, 1005.0, 995.0])
+    found = compare([base, made(tmp_path / "b", 850.0, seed=7)])
+    assert next(one for one in found.effects if one.first).judgement == "worse"
+    assert any(one.startswith("one valid run of some patterns of b") for one in found.warnings)
+
+
+def test_the_command_that_repeats_a_side_is_the_one_it_came_from(tmp_path: Path) -> None:
+    run = made(tmp_path / "a")
+    request = json.loads((run / "request.json").read_text())
+    words = ["/usr/bin/loadstone", "run", "job 1.fio", "--out", "x", "--runtime=3s", "--repeat=1"]
+    (run / "request.json").write_text(json.dumps(request | {"argv": words}))
+    command = "loadstone run 'job 1.fio' --runtime=3s --repeat 3"
+    assert repeat_command(read_side(run, unverified=True)) == command
+    other = made(tmp_path / "b")
+    (other / "request.json").write_text(json.dumps(request | {"argv": ["pytest", "-q"]}))
+    assert repeat_command(read_side(other, unverified=True)) is None
