@@ -66,6 +66,8 @@ class StorageServer(Stage):
     def __init__(self, runtime_s: int = 15) -> None:
         super().__init__()
         self.runtime_s = runtime_s
+        self.run_words: tuple[str | Path, ...] = ()
+        """More words of every run."""
         self._ports = iter(range(10809, 10900))
 
     def build(self, rate: str | None = None) -> None:
@@ -156,6 +158,11 @@ class StorageServer(Stage):
 
     def export(self, disk: str, mib: int, *, direct: bool = True) -> str:
         """Serve a disk of the server; return the client's device."""
+        port = self.offer(disk, direct=direct)
+        return self._nbd(self.folder / f"client{port}.nbd", uri_of(port), mib, 4)
+
+    def offer(self, disk: str, *, direct: bool) -> int:
+        """Serve a disk of the server; return the port."""
         port = next(self._ports)
         kind = "host_device" if Path(disk).is_block_device() else "file"
         cache = f"cache.direct={'on' if direct else 'off'}"
@@ -166,8 +173,7 @@ class StorageServer(Stage):
             "--export", "type=nbd,id=export,node-name=disk,name=disk,writable=on",
         )  # fmt: skip
         until(lambda: listens(port), "the server's export")
-        file = self.folder / f"client{port}.nbd"
-        return self._nbd(file, f"nbd://{SERVER}:{port}/disk", mib, 4)
+        return port
 
     def watched_run(self, job: str, *more: str) -> tuple[dict[str, Any], Path]:
         """Run a job with the server watched in all three ways."""
@@ -179,9 +185,14 @@ class StorageServer(Stage):
         printed = self.loadstone(
             "run", file, "--json", "--out", bundle, "--watch", f"nas=ssh://root@{SERVER}",
             "--watch", f"nas-snmp=snmp://{SERVER}",
-            "--watch", f"nas-node=http://{SERVER}:9100/metrics", *more,
+            "--watch", f"nas-node=http://{SERVER}:9100/metrics", *self.run_words, *more,
         )  # fmt: skip
         return json.loads(printed), bundle
+
+
+def uri_of(port: int) -> str:
+    """Return the address of a served disk."""
+    return f"nbd://{SERVER}:{port}/disk"
 
 
 def configure_sshd(home: Path, listens_on: str, known_as: str, more: str = "") -> None:
@@ -339,10 +350,10 @@ def why_missing() -> str | None:
 
 
 def staged(
-    case: WatchCase, runtime_s: int, keep: Path | None = None, rate: str | None = None
+    case: WatchCase, storage: StorageServer, keep: Path | None = None, rate: str | None = None
 ) -> tuple[dict[str, Any], list[str]]:
     """Stage a case; return its result, and what is not as it must be."""
-    with StorageServer(runtime_s) as lab:
+    with storage as lab:
         lab.build(rate)
         result, bundle = case.stage(lab)
         if keep is not None:
@@ -414,7 +425,7 @@ def main() -> int:
             continue
         began_s = time.monotonic()
         try:
-            result, problems = staged(case, options.seconds, options.keep, options.rate)
+            result, problems = staged(case, StorageServer(options.seconds), options.keep, options.rate)
         except MissingPartError as error:
             print(f"{case.name}: left out: {error}")
             continue
