@@ -289,7 +289,7 @@ def page(records: Sequence[Mapping[str, Any]], command: str) -> str:
                 "",
                 *lines,
                 "",
-                f"Each load counts once. A column has the share of its pairs of valid runs that are farther apart. A busy host drives runs apart, and their own errors say so. So a difference between two single runs is significant only beyond a factor of {single_runs.BEYOND:g}.",
+                f"Each load counts once. A column has the share of its pairs of valid runs that are farther apart. A busy host drives runs apart, and their own errors say so. So a difference between two single runs is significant only beyond a factor of {single_runs.BEYOND:g}. That was chosen from the published rates, after the pairs below had been seen.",
                 "",
                 "## What is said of two single runs",
                 "",

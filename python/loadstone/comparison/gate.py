@@ -44,7 +44,7 @@ class Power:
     smallest: float | None
     """The smallest regression that would be found often enough, as a share; None: none."""
     of_single_runs: bool = False
-    """Whether each side is one run, so that only what is beyond all repeats is found."""
+    """Whether each side is one run, so that only what is beyond most repeats is found."""
 
 
 @dataclass(frozen=True, slots=True)
