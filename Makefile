@@ -30,7 +30,7 @@ help:
 	@echo "make nvme    try NVMe commands in an emulated machine (QEMU; gets a kernel by apt)"
 	@echo "make watch   watch a storage server of our own by SSH, SNMP and node_exporter: link, CPU, disk (root)"
 	@echo "make static   build an engine that needs no C library, which \`loadstone hosts install\` then sends"
-	@echo "make hosts    run on namespace hosts with ssh servers (root), stage what goes wrong, and write docs/hosts-faults.md"
+	@echo "make hosts    two clients at one watched server, then what goes wrong on namespace hosts (root): docs/hosts-faults.md"
 	@echo "make comparisons  compare pairs with a known difference, 1,000 of them measured by the engine, and write docs/compare-calibration.md"
 	@echo "make examples small comparisons as published studies made them, with their pages (fio)"
 	@echo "make experiments  analyse 4,600 experiments with planted effects, and write docs/experiment-calibration.md"
@@ -212,6 +212,8 @@ examples: build
 	@for one in vostok two-runs passes; do LOADSTONE=$(CURDIR)/$(BIN)/loadstone examples/comparisons/$$one.sh build/comparisons/$$one || exit 1; done
 
 hosts: build
+	$(BIN)/python -m pip install $(QUIET) --disable-pip-version-check -e '.[watch]'
+	PYTHONPATH=$(CURDIR)/python:$(CURDIR) $(BIN)/python -m lab.hosts.two_clients
 	PYTHONPATH=$(CURDIR)/python:$(CURDIR) $(BIN)/python -m lab.hosts
 
 experiments: build

@@ -174,7 +174,7 @@ def answered(case: Case) -> tuple[Rule, ...]:
 
 
 def _answered(rule: Rule, case: Case) -> Rule:
-    answer = None if rule.of_hosts else rule.judge(case)
+    answer = rule.judge(case) if rule.looks_at(case) else None
     return rule if answer is None else replace(rule, judge=lambda _: answer)
 
 

@@ -77,7 +77,7 @@ def loads(made: Summary, shift_ns: int) -> list[shape.LoadBeside]:
     return [
         _load_beside(targets.targets(made.bundle, total.line), rates.with_columns(moved))
         for total in made.totals("stage")
-        if (rates := _series(made.measurement, total.line, ramps=True)).height
+        if (rates := measured_series(made.measurement, total.line, ramps=True)).height
     ]
 
 
@@ -112,7 +112,7 @@ class _HostReadings:
         beside: Sequence[shape.LoadBeside],
     ) -> _HostReadings:
         """Read the monitors' rows of a stage, whose operations over time are `rates`."""
-        bundle, bounds = measurement.bundle, _bounds(measurement, line)
+        bundle, bounds = measurement.bundle, measured_bounds(measurement, line)
         rows = cpu.with_spun(measurement, bundle.host())
         rows = monitor_readings.to_the_end(rows, bundle.event("monitor_cost"), bounds)
         rows = monitor_readings.outside(rows, measurement.stops.left_out)
@@ -129,18 +129,18 @@ class _HostReadings:
 
 
 def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> shape.Case:
-    measurement, bounds = made.measurement, _bounds(made.measurement, total.line)
+    measurement, bounds = made.measurement, measured_bounds(made.measurement, total.line)
     of_stage = set(total.line.streams)
     jobs = [job for job in made.totals("job") if job.line.streams and set(job.line.streams) <= of_stage]
     issued_until_ns = min(bounds[1], measurement.issued_until_ns(total.line))
-    rates = _series(measurement, total.line)
+    rates = measured_series(measurement, total.line)
     readings = _HostReadings.of(measurement, total.line, rates, beside)
     host, layers = readings.rows, readings.layers
     cpus = made.bundle.environment.get("host", {}).get("cpu", {}).get("online")
     contended = contention(host, cpus)
     probed = _probed(made, _number(total), contended, _host_percent(host))
     return shape.Case(
-        name=_name(jobs, total),
+        name=name_of_stage(jobs, total),
         source="bundle",
         jobs=_requests(made, jobs),
         total=measured(total.data),
@@ -174,7 +174,7 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
         same_sequence_before=_again(measurement, total.line),
         job_facts=phase_facts(measurement, total.line),
         probed=probed,
-        watched=watched_hosts.of_phase(measurement, bounds, _own_disks(layers, readings.targets)),
+        watched=watched_hosts.of_phase(measurement, bounds, own_disks(layers, readings.targets)),
         probe_command=_probe_command(measurement, total.line, probed),
         beside=tuple(beside),
     )
@@ -191,7 +191,7 @@ def _histograms(total: Total) -> dict[shape.Op, Histogram]:
     return {op: latency.histogram for op, latency in latencies.items() if latency is not None}
 
 
-def _own_disks(layers: Sequence[LayerFlow], used: Sequence[shape.TargetState]) -> frozenset[str]:
+def own_disks(layers: Sequence[LayerFlow], used: Sequence[shape.TargetState]) -> frozenset[str]:
     """Return the devices on this host's side of the path."""
     carriers = [name.partition(".")[2] for one in used for name in one.carriers if name.startswith("block.")]
     return frozenset([*carriers, *(layer.name for layer in layers)])
@@ -275,7 +275,8 @@ def _probe_command(measurement: Measurement, line: MeasuredLine, probed: Probed 
     return shlex.join(["loadstone", *arguments, probe_option])
 
 
-def _name(jobs: list[Total], total: Total) -> str:
+def name_of_stage(jobs: Sequence[Total], total: Total) -> str:
+    """Return what a stage is called after its jobs."""
     names = [job.line.name for job in jobs]
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "") or total.line.name
 
@@ -289,7 +290,7 @@ def _share(made: Summary, total: Total) -> float | None:
     return next((stage.share for stage in made.tool.stages if stage.stage == number), None)
 
 
-def _bounds(measurement: Measurement, line: MeasuredLine) -> tuple[int, int]:
+def measured_bounds(measurement: Measurement, line: MeasuredLine) -> tuple[int, int]:
     """Return when the first stream of a stage was past its ramp and the last one ended, in ns."""
     spans = [measurement.spans[index] for index in line.streams]
     ran = [(ramp_end, end) for start, ramp_end, end in spans if end > start]
@@ -340,7 +341,8 @@ def _in_series(measurement: Measurement, total: Total) -> tuple[str, ...]:
     return total.requested if measurement.plan.trees else (*total.requested, "sync")
 
 
-def _series(measurement: Measurement, line: MeasuredLine, *, ramps: bool = False) -> pl.DataFrame:
+def measured_series(measurement: Measurement, line: MeasuredLine, *, ramps: bool = False) -> pl.DataFrame:
+    """Return what a stage did over time: rows as in `Case.series`, with `ramps` those of its ramps, too."""
     every = series(measurement, "stage", percentiles=()).filter(pl.col("name") == line.name)
     return every if ramps else every.filter(~pl.col("ramp"))
 
@@ -358,7 +360,7 @@ def _searches_depth(measurement: Measurement, line: MeasuredLine) -> bool:
 
 
 def _ramp_ios(measurement: Measurement, line: MeasuredLine) -> int:
-    rates = _series(measurement, line, ramps=True)
+    rates = measured_series(measurement, line, ramps=True)
     return int(rates.filter(pl.col("ramp"))["ops"].sum())
 
 

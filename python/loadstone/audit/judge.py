@@ -143,7 +143,7 @@ def as_found(case: Case, rules: Sequence[Rule] = RULES) -> Verdict:
     if nothing is not None:
         missing.append(_missing("too_few_samples", nothing, case))
     for rule in rules if case.began else ():
-        if rule.of_hosts != (case.source == "hosts"):
+        if not rule.looks_at(case):
             continue
         answer = rule.judge(case)
         if isinstance(answer, tuple):

@@ -7,7 +7,7 @@ with 'cannot tell: missing X', or with 'not my business' when the Case is of ano
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from loadstone.messages import say, title
 
@@ -63,6 +63,9 @@ class NotMine:
 
 Answer = tuple[Finding, ...] | Clear | CannotTell | NotMine
 
+Scope = Literal["one host", "all hosts", "either"]
+"""What a rule looks at: the load of one host, that of all hosts of a run together, or whichever there is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -72,8 +75,11 @@ class Rule:
     asks: str
     basis: str
     judge: Callable[[Case], Answer]
-    of_hosts: bool = False
-    """It is about a run on several hosts, and looks at nothing else."""
+    scope: Scope = "one host"
+
+    def looks_at(self, case: Case) -> bool:
+        """Return whether it can say anything about a case of that sort."""
+        return self.scope in ("either", "all hosts" if case.source == "hosts" else "one host")
 
     @property
     def title(self) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone.analysis.summary import summarise
 from loadstone.audit.from_bundle import cases
-from loadstone.audit.from_hosts import case_of_all, cases_of_hosts
+from loadstone.audit.from_hosts import cases_of_all, cases_of_hosts
 from loadstone.audit.judge import judge, judge_case
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ def audit(made: Summary) -> Audited:
 
 
 def cases_of_run(made: Summary) -> list[Case]:
-    """Return what a run puts before the rules: of several hosts each one's cases, behind that of all."""
+    """Return what a run puts before the rules: of several hosts each one's cases, behind those of all."""
     if made.bundle.hosts is None:
         return cases(made)
     own = cases_of_hosts(made)
     verdicts = {name: [judge_case(one) for one in host_cases] for name, host_cases in own}
-    return [case_of_all(made, dict(own), verdicts), *(one for _, host_cases in own for one in host_cases)]
+    return [*cases_of_all(made, dict(own), verdicts), *(one for _, host_cases in own for one in host_cases)]
 
 
 class SealedFigures:

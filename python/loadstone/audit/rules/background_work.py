@@ -145,4 +145,5 @@ RULE: Final = Rule(
     basis="a rebuild, check, scrub or balance on a watched host. 64 MiB of trims that the job did not ask "
     "for. Writes at its disks during a load that only reads",
     judge=_judge,
+    scope="either",
 )

@@ -58,5 +58,5 @@ RULE: Final = Rule(
     asks="Did all hosts start together?",
     basis="first I/O of each host on one clock, with the error of the clocks, against the measured time",
     judge=_judge,
-    of_hosts=True,
+    scope="all hosts",
 )

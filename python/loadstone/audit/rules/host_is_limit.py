@@ -56,5 +56,5 @@ RULE: Final = Rule(
     asks="Was a host itself the limit?",
     basis="each host's own verdict on its CPU, its link and the depth it held",
     judge=_judge,
-    of_hosts=True,
+    scope="all hosts",
 )

@@ -50,5 +50,5 @@ RULE: Final = Rule(
     asks="Did each host work on data of its own?",
     basis="WWN, NGUID, serial number or network file of every target, held against the other hosts'",
     judge=_judge,
-    of_hosts=True,
+    scope="all hosts",
 )

@@ -60,5 +60,5 @@ RULE: Final = Rule(
     asks="Did hosts with the same load do the same?",
     basis="each host's rate against the median, beyond 20 % and three standard errors",
     judge=_judge,
-    of_hosts=True,
+    scope="all hosts",
 )

@@ -115,4 +115,5 @@ RULE: Final = Rule(
     basis="a watched host whose CPUs are busy for 90 %, or whose container is throttled in 30 % of its "
     "periods. One CPU of 97 % is suspect",
     judge=_judge,
+    scope="either",
 )

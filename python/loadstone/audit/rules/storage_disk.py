@@ -67,4 +67,5 @@ RULE: Final = Rule(
     asks="Which of the storage's disks was busy all the time?",
     basis="a disk of a watched host, with none below it, that was busy for 90 % of the time",
     judge=_judge,
+    scope="either",
 )

@@ -174,4 +174,5 @@ RULE: Final = Rule(
     "virtual, headers. Without a known rate: a steady one within 6 % below a common "
     "link's, with nothing else full",
     judge=_judge,
+    scope="either",
 )

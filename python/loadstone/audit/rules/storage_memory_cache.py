@@ -82,4 +82,5 @@ RULE: Final = Rule(
     asks="Did the storage's memory answer instead of its disks?",
     basis="bytes at the disks of a watched host below 50 % of the load's (limited), below 90 % (suspect)",
     judge=_judge,
+    scope="either",
 )

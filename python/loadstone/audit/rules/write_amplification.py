@@ -93,4 +93,5 @@ RULE: Final = Rule(
     asks="How many bytes did the disks write for each byte of the load?",
     basis="bytes written by the disks that carry the load over 1.2 times its own, in 8 s and more",
     judge=_judge,
+    scope="either",
 )
