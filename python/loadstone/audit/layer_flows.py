@@ -31,6 +31,8 @@ EDGES_S: Final = 0.1
 LEAST_BYTES_PER_S: Final = 64 * 1024
 """Less than this is metadata of a file system, whatever its share."""
 MIRRORED: Final = {"raid1": 2.0, "raid10": 2.0, "dup": 2.0, "raid1c3": 3.0, "raid1c4": 4.0}
+DIVIDE: Final = ("btrfs", "md", "multipath", "lvm", "dm", "fuse")
+"""Kinds of layers that divide what they get among those below."""
 PARITY: Final = ("raid4", "raid5", "raid6")
 
 
@@ -148,7 +150,7 @@ class _Expected:
         """Return what each of a layer's members gets."""
         state = layer_state.facts(layer)
         profile = _profile(layer)
-        members = len(layer.below) if layer.kind in ("btrfs", "md", "multipath", "lvm", "dm") else 1
+        members = len(layer.below) if layer.kind in DIVIDE else 1
         copies = MIRRORED.get(profile, 1.0)
         if layer.kind == "md" and profile == "raid1":
             copies = float(members)

@@ -136,8 +136,13 @@ def _md(state: State, _: str, told: dict[str, Any]) -> None:
         state.amplifies = state.amplifies or "parity is read and written with small writes"
 
 
-def _fuse(state: State, name: str, _: dict[str, Any]) -> None:
+def _network_file_system(state: State, name: str, _: dict[str, Any]) -> None:
     state.memory = f"the page cache of {name}, or the program behind it"
+
+
+def _fuse(state: State, name: str, told: dict[str, Any]) -> None:
+    _network_file_system(state, name, told)
+    state.amplifies = f"the program behind {name} writes more than it is given"
 
 
 def _memory(state: State, *_: Any) -> None:
@@ -156,7 +161,7 @@ _READERS: Final[dict[str, Callable[[State, str, dict[str, Any]], None]]] = {
     "btrfs": _btrfs,
     "md": _md,
     "fuse": _fuse,
-    "network_file_system": _fuse,
+    "network_file_system": _network_file_system,
     "memory": _memory,
     "cgroup": _cgroup,
 }

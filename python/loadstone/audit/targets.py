@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from loadstone.analysis.measurement import MeasuredLine
     from loadstone.bundle.read import Bundle
 
-IN_MEMORY: Final = ("tmpfs", "ramfs", "hugetlbfs", "devtmpfs")
-"""File systems that are the page cache and have nothing under them."""
 COPIES: Final = {"single": 1.0, "raid0": 1.0, "dup": 2.0, "raid1": 2.0, "raid10": 2.0, "raid1c3": 3.0}
 """Of btrfs by the profile of its data; with parity it depends on how much of a stripe is written."""
 COUNTED: Final = ("block.", "nfs.")

@@ -19,7 +19,7 @@ from loadstone.path.block import SYS, BlockDevice
 from loadstone.path.builder import Builder, number, text
 from loadstone.path.extents import allocation
 from loadstone.path.layers import Ceiling, DataPath
-from loadstone.path.mounts import PROC, Mount, mount_of
+from loadstone.path.mounts import IN_MEMORY, PROC, Mount, mount_of
 
 if TYPE_CHECKING:
     from loadstone.path.cgroups import IoLimit
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     _Facts = dict[str, Any]
 
-IN_MEMORY: Final = ("tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs")
 NETWORK: Final = ("cifs", "smb3", "ceph", "9p", "lustre", "gpfs", "beegfs", "glusterfs", "virtiofs")
 MEMORY: Final = "memory"
 QUEUE: Final = ("write_cache", "nomerges", "io_poll")
@@ -130,7 +129,7 @@ class _Walk:
             below = [self._memory()]
         elif mount.kind.startswith("fuse"):
             kind = "fuse"
-            below = self._fuse(mount, facts)
+            below = self._fuse(mount, path, facts)
         elif mount.kind == "overlay":
             below = self._overlay(mount)
         elif mount.kind == "btrfs":
@@ -159,9 +158,9 @@ class _Walk:
             self.build, options.get("addr") or server, f"the NFS server {server}", connections=connections
         )
 
-    def _fuse(self, mount: Mount, facts: _Facts) -> list[str]:
-        if mount.source.startswith("/dev/") and mount.kind == "fuseblk":
-            return self._on_device(mount)
+    def _fuse(self, mount: Mount, path: Path, facts: _Facts) -> list[str]:
+        if lower := fuse.stands_on(mount, path, self.build.proc):
+            return [name for one in lower for name in self._lower(one)]
         self.build.gap(say("path.gap.fuse", kind=mount.kind, source=mount.source))
         server = fuse.server(mount, self.build.proc)
         if server is None:
@@ -172,6 +171,16 @@ class _Walk:
             for peer, connections in server.peers.items()
             for name in links.to_address(self.build, peer, peer, connections=connections)
         ]
+
+    def _lower(self, path: Path) -> list[str]:
+        """Add what a mount in user space stands on: a device, a file or a directory."""
+        if path.is_block_device():
+            device = BlockDevice.of_number(path.stat().st_rdev, self.build.sys)
+            return [] if device is None else [self.device(device)]
+        if path.is_file():
+            return [self.file(path)]
+        mount = mount_of(path, self.build.proc)
+        return [] if mount is None else [self.file_system(mount, path)]
 
     def _overlay(self, mount: Mount) -> list[str]:
         upper = nfs.options(mount).get("upperdir")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.path import btrfs
+from loadstone.path import btrfs, fuse
 from loadstone.path.block import SYS, BlockDevice
 from loadstone.path.mounts import PROC, mount_of
 
@@ -61,6 +61,8 @@ def _sources_of_mount(path: Path, sys: Path, proc: Path) -> list[BlockDevice]:
     By where it is mounted: the number of a btrfs file is that of its subvolume, which no mount has.
     """
     mount = mount_of(path, proc)
+    if mount is not None and mount.kind.startswith("fuse"):
+        return [one for lower in fuse.stands_on(mount, path, proc) for one in carriers(lower, sys, proc)]
     if mount is None or not mount.source.startswith("/dev/"):
         return []
     try:

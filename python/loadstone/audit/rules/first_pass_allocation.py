@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 from loadstone.audit import case_queries
 from loadstone.audit.reached_storage import unwritten_part
 from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
-from loadstone.audit.targets import IN_MEMORY, file_below
+from loadstone.audit.targets import file_below
 from loadstone.messages import say
+from loadstone.path.mounts import IN_MEMORY
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case, TargetState
