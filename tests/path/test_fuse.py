@@ -139,7 +139,7 @@ def test_the_path_goes_on_to_the_disk_that_a_program_has_open(stage: Stage) -> N
     not all(shutil.which(name) for name in ("nbdfuse", "nbdkit")), reason="not installed: nbdfuse or nbdkit"
 )
 def test_a_file_whose_server_is_not_seen_stands_on_nothing(stage: Stage) -> None:
-    """Its mount is named after /dev/fuse, which is no directory that it shows."""
+    """Its mount is named after /dev/fuse, which is no directory; what an export does is its own affair."""
     file = stage.fuse_file("rdelay=1ms", filters=["delay"])
     layers = discover(str(file)).layers
     assert [layer.kind for layer in layers] == ["file", "fuse"]

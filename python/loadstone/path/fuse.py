@@ -65,17 +65,19 @@ def stands_on(mount: Mount, path: Path, proc: Path = PROC) -> list[Path]:
     """Return what a file or directory of a mount stands on: names of this host, or a disk or image below.
 
     Empty where it is not known, or where the data are other hosts'. What its programs have open counts if it
-    alone can hold the file; what of that is in memory may be their own cache.
+    alone can hold the file; what of that is in memory may be their own cache. A mount that is one file is an
+    export (nbdfuse, qemu-storage-daemon): its program may delay, limit or make up what it answers.
     """
+    name = os.path.realpath(path)
     if mount.kind == "fuseblk" and Path(mount.source).is_block_device():
         return [Path(mount.source)]
     # `user@host:/directory` is not here, whatever has that name here.
     local = mount.kind == MERGERFS or all(one.startswith("/") for one in mount.source.split(":"))
-    shown = [Path(one) for one in shown_by(mount, os.path.realpath(path))] if local else []
+    shown = [Path(one) for one in shown_by(mount, name)] if local else []
     lower = [one for one in shown if (one.is_file() or one.is_dir()) and not _is_on(one, mount, proc)]
     if lower:
         return lower
-    known = server(mount, proc)
+    known = None if str(mount.point) == name else server(mount, proc)
     if known is None or known.peers:
         return []
     least_bytes = max(path.stat().st_size if path.is_file() else 0, LEAST_IMAGE_BYTES)
