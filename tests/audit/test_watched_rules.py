@@ -20,6 +20,7 @@ from loadstone.audit.rules import (
     governor,
     io_errors,
     network_loss,
+    page_cache_read,
     rate_not_reached,
     resized_on_path,
     same_sequence_again,
@@ -418,6 +419,24 @@ def test_buffered_and_unwatched_loads_cannot_be_told_apart() -> None:
     assert isinstance(foreign_load.RULE.judge(run(jobs=(job(direct=False),), device_bytes=3.0)), CannotTell)
     assert isinstance(foreign_load.RULE.judge(run(targets=(disk(carriers=()),))), CannotTell)
     assert foreign_load.RULE.judge(run(targets=(disk(kind="virtual"),))) == NotMine()
+
+
+def test_what_a_program_in_user_space_reads_is_not_held_to_be_somebody_elses() -> None:
+    """An encrypting one reads two blocks of its file for each that it was asked for."""
+    layers = (
+        Layer(name="/m/f", kind="file", below=("fuse.encfs on /m",)),
+        Layer(name="fuse.encfs on /m", kind="fuse", below=("/e/f",)),
+        Layer(name="/e/f", kind="file", below=("ext4 on /e",)),
+        Layer(name="ext4 on /e", kind="file_system", facts={"type": "ext4"}, below=("loop0",)),
+        Layer(name="loop0", kind="loop", counters="block.loop0"),
+    )
+    behind = file(file_system="fuse.encfs", path_layers=DataPath(target="/m/f", layers=layers))
+    answer = foreign_load.RULE.judge(run(targets=(behind,), device_bytes=2.0))
+    assert isinstance(answer, CannotTell)
+    assert "fuse.encfs on /m" in answer.missing
+    in_memory = layers[3].model_copy(update={"facts": {"type": "tmpfs"}, "below": ()})
+    shown = replace(behind, path_layers=DataPath(target="/m/f", layers=(*layers[:3], in_memory)))
+    assert page_cache_read.RULE.judge(run(targets=(shown,)))[0].effect == "not_valid"  # type: ignore[index] # it found
 
 
 # workload_drift

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from loadstone.audit.case import Case, JobRequest, Op, TargetState
+    from loadstone.path.layers import Layer
 
 HOST_BUSY_PERCENT: Final = 80.0
 """Of all CPUs of the generating host: from here on what it sees may be its own doing."""
@@ -79,7 +80,7 @@ def virtual(case: Case) -> bool:
 
 
 def in_memory(case: Case) -> TargetState | None:
-    """Return a target that lies in a file system in memory, also where an overlay is above that."""
+    """Return a target in a file system in memory, also under an overlay or a program that shows it."""
     for one in case.targets:
         if one.kind not in ("file", "tree"):
             continue
@@ -91,9 +92,27 @@ def in_memory(case: Case) -> TargetState | None:
     return None
 
 
+def user_space_layers(target: TargetState) -> tuple[Layer, ...]:
+    """Return a program in user space (FUSE) that serves a file, and what it shows of another file system.
+
+    Empty where the file is on no such mount.
+    """
+    path = target.path_layers
+    on_the_way: list[Layer] = []
+    layer = path.layers[0] if path is not None and path.layers else None
+    while path is not None and layer is not None and layer.kind in ("file", "fuse", "file_system"):
+        on_the_way.append(layer)
+        layer = path.layer(layer.below[0]) if len(layer.below) == 1 else None
+    numbers = [at for at, one in enumerate(on_the_way) if one.kind == "fuse"]
+    return tuple(on_the_way[numbers[0] :]) if numbers else ()
+
+
 def _memory_below(case: Case, target: TargetState) -> str | None:
-    """Return the file system in memory under an overlay that holds the file's copy; None where none does."""
+    """Return the file system in memory that holds the file under the one it was named in; None: none does."""
     layers = target.path_layers.layers if target.path_layers is not None else ()
+    shown = next((layer for layer in user_space_layers(target) if layer.kind == "file_system"), None)
+    if shown is not None and shown.facts.get("type") in IN_MEMORY:
+        return str(shown.facts["type"])
     if target.file_system != "overlay" or not any(layer.kind == "memory" for layer in layers):
         return None
     copied = any(layer.facts.get("copied_up") for layer in layers)

@@ -60,6 +60,9 @@ def _hidden(case: Case, traffic: CarrierTraffic) -> CannotTell | None:
     """Return what keeps the job's I/Os from being told from others at the device."""
     if case_queries.buffered(case):
         return cannot_tell("audit.foreign_load.buffered")
+    programs = [layers[0].name for one in case.targets if (layers := case_queries.user_space_layers(one))]
+    if programs:
+        return cannot_tell("audit.foreign_load.user_space", layer=programs[0])
     parity = _parity(case)
     if parity is not None and traffic.asked["write"].ios:
         return cannot_tell("audit.foreign_load.parity", layer=parity)
