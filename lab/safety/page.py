@@ -53,6 +53,16 @@ opened to write. A file or device that comes into use ends the run. The kernel t
 load goes on, and a use counts that is seen twice, half a second apart. What was written there in those one
 to three seconds may be lost.
 
+Who wrote *inside* a target and closed it again ends no run. As root Linux says who did (fanotify). The
+run then says so, and the target is not sealed: the next run asks. What is not seen so:
+
+- any of it where the run is not root's, or the file system's files have no handles;
+- in a tree, and in what comes after the first 1,000 targets;
+- who is in another container or on another host, and the kernel itself, as NFS's server;
+- a file that only a ring of io_uring had kept open at the end.
+
+There the next run writes over what was written, unless the file became longer.
+
 **Written without a question**: what is new or empty; what is all zeros or holes; a file or tree with a
 valid mark of Loadstone's. Nothing else: random bytes look like a backup, a key or a video.
 
@@ -68,7 +78,7 @@ run or one study. It does not make a file Loadstone's, because a run need not wr
 A file that Loadstone made, or that was empty or all zeros when it was first written, carries an extended
 attribute (`user.loadstone`). It is bound to the inode (number, generation, birth), the file system, the
 length and the content, and to there being no second name. It is made when a run has ended, however it did,
-unless others have the file open for writing then.
+unless others have the file open for writing then. Nor is it made where they wrote to it meanwhile (above).
 Nor is it made of one that is longer than its run can have made it, nor is a tree with such a file sealed.
 
 - A file of up to {marker.DIGEST_BYTES // MIB} MiB of data is held against a digest of its content, if it

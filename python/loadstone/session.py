@@ -193,6 +193,7 @@ def _run_to_its_end(
     try:
         verdict = run.go(calibrated)
     finally:
+        run.let_go()
         if not run.is_settled:
             writer.close()
     if verdict is not None and not run.writes:
@@ -256,17 +257,29 @@ class _Sealing:
         self,
         trees: Mapping[int, TreeSeen] | None = None,
         give_up: Callable[[], bool] = lambda: False,
-    ) -> None:
-        """Do it; a target that does not answer stays marked as being written."""
+        foreign: frozenset[bytes] = frozenset(),
+    ) -> list[str]:
+        """Do it; a target that does not answer stays marked as being written.
+
+        `foreign`: handles of what others wrote to. Returns the paths of targets that have them: these
+        are not vouched for.
+        """
         run_targets = self.held
+
+        def work() -> tuple[frozenset[int], guard.Left]:
+            changed = run_targets.of_handles(foreign)
+            return changed, run_targets.seal(trees, changed)
+
         with contextlib.suppress(LoadstoneError):
-            left = self._means.look(
-                lambda: run_targets.seal(trees),
+            changed, left = self._means.look(
+                work,
                 doing=_looking(run_targets.plan),
                 silent_s=END_SILENT_S,
                 give_up=give_up,
             )
             self.consent.left.take(left)
+            return [run_targets.plan.targets[index].path for index in sorted(changed)]
+        return []
 
     @contextlib.contextmanager
     def sealed_on_failure(self) -> Iterator[None]:
@@ -391,7 +404,7 @@ class _Run:
         except EngineError as error:
             self._do(self._state.failed(error, self._means.monotonic()))
         if code is not None or self._engine is None:
-            self._sealing.seal(self._state.trees_left, self._is_insisted_on)
+            self._seal()
         for text in uncaught.since(uncaught_count):
             self._tell({"type": "uncaught", "text": text})
         self._tell({"type": "engine_exit"} if code is None else {"type": "engine_exit", "code": code})
@@ -399,6 +412,20 @@ class _Run:
         verdict = self._state.verdict(code, how_it_ended(code, before, Deaths.now(), cpu_s))
         self.is_settled = True
         return verdict
+
+    def _seal(self) -> None:
+        """Vouch for what only this run wrote to; say what is left out."""
+        foreign: frozenset[bytes] = frozenset()
+        if self._newcomers is not None and self._engine is not None:
+            foreign = self._newcomers.written_by_others(self._engine.pid)
+        paths = self._sealing.seal(self._state.trees_left, self._is_insisted_on, foreign)
+        for path in dict.fromkeys(paths):
+            self._tell({"type": "note", "text": say("engine.run.written_by_others", path=path)})
+
+    def let_go(self) -> None:
+        """Look at the targets no longer."""
+        if self._newcomers is not None:
+            self._newcomers.close()
 
     def _through(self) -> int | None:
         """Start the engine, listen to its end, return its exit code."""
@@ -445,7 +472,10 @@ class _Run:
     def _look_for_newcomers(self, engine: int) -> None:
         """End the run when a target that it writes has come into use."""
         newcomers, now_s = self._newcomers, self._means.monotonic()
-        if newcomers is None or self._state.is_over or not newcomers.is_due(now_s):
+        if newcomers is None:
+            return
+        newcomers.written_by_others(engine)
+        if self._state.is_over or not newcomers.is_due(now_s):
             return
         uses: frozenset[tuple[str, str]] = frozenset()
         with contextlib.suppress(LoadstoneError):
@@ -562,8 +592,6 @@ class _Run:
         if self._sampler is None:
             return
         cost = self._sampler.stop()
-        if self._newcomers is not None:
-            self._newcomers.close()
         for event in self._watching.end():
             self._write(self._writer.event, event)
         if self._host_error is not None:

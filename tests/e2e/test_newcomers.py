@@ -95,3 +95,54 @@ def test_who_only_reads_or_is_gone_again_ends_nothing(tmp_path: Path) -> None:
         reader.stdin.close()
     assert done.code == 0, done
     assert "came into use" not in done.err
+
+
+WRITES_ONCE = "import sys; file = open(sys.argv[1], 'r+b'); file.seek(1 << 20); file.write(b'a page of mine')"
+
+
+def written_once(directory: Path, target: object, seconds: int = 3) -> str:
+    """A run while which another program writes inside the target; return what it said."""
+    load = writing(directory, target, seconds=seconds)
+    with Popen([sys.executable, "-c", WRITES_ONCE, str(target)]) as other:
+        assert other.wait() == 0
+    done = finish(load)
+    assert done.code == 0, done
+    return done.err + done.out
+
+
+@pytest.mark.root
+def test_what_another_program_wrote_inside_a_target_is_not_written_over_again(tmp_path: Path) -> None:
+    words = written_once(tmp_path, tmp_path / "data")
+    assert f"another program wrote to {tmp_path}/data during the run" in words
+    again = run("run", tmp_path / "w.fio", "--runtime", "1s", "--out", "again", cwd=tmp_path)
+    assert again.code == 2, again
+    assert "not known to be Loadstone's alone" in again.err
+
+
+@pytest.mark.root
+def test_a_device_that_another_program_wrote_to_is_not_known_to_the_next_run(tmp_path: Path) -> None:
+    first, second = (tmp_path / "b" / "runs" / name for name in ("001-repeat-1", "002-repeat-2"))
+    with devices.attached(devices.empty(tmp_path / "image", 8 << 20)) as device:
+        file = job(tmp_path / "w.fio", WRITES.format(3, device, "io_uring"))
+        load = start("run", file, "--repeat", "2", "--out", "b", cwd=tmp_path)
+        ticks(first)
+        with Popen([sys.executable, "-c", WRITES_ONCE, device]) as other:
+            assert other.wait() == 0
+        done = finish(load)
+    assert f"another program wrote to {device} during the run" in str(events(first))
+    assert done.code == 1, done
+    assert f"--i-accept-data-loss {device}" in done.err
+    assert "start" not in kinds(second)
+
+
+@pytest.mark.root
+def test_the_engine_and_who_only_reads_are_nobody_who_wrote(tmp_path: Path) -> None:
+    load = writing(tmp_path, tmp_path / "data", seconds=2)
+    while load.poll() is None:
+        (tmp_path / "data").read_bytes()
+        time.sleep(0.1)
+    done = finish(load)
+    assert done.code == 0, done
+    assert "another program" not in done.err + done.out
+    again = run("run", tmp_path / "w.fio", "--runtime", "1s", "--out", "again", cwd=tmp_path)
+    assert again.code == 0, again

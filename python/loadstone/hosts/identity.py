@@ -7,17 +7,16 @@ one kernel (containers, network namespaces) see the same device under the same n
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import os
 import re
 import stat
-import struct
 from pathlib import Path
 from typing import Final
 
 from loadstone.path.block import BlockDevice
 from loadstone.path.mounts import Mount, mount_of
+from loadstone.plan.safety import inode
 
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _NETWORK: Final = frozenset(
@@ -27,10 +26,6 @@ NFS: Final = frozenset({"nfs", "nfs4"})
 _PART: Final = " from sector "
 _VOLUMES: Final = ("mpath-", "LVM-")
 """How names begin that device mapper keeps, and that are the same on every host."""
-_HANDLE_BYTES: Final = 128
-"""Most bytes of a handle (MAX_HANDLE_SZ of linux/exportfs.h)."""
-_HERE: Final = -100
-"""AT_FDCWD"""
 _EMPTY: Final = re.compile(r"^(?:(?:eui|nguid|uuid|wwn|naa)[.:-]?)?[0.\-:]*$", re.IGNORECASE)
 
 
@@ -68,26 +63,13 @@ def file_handle(path: str, kinds: frozenset[str] = NFS) -> str | None:
     try:
         known = next(one for one in (place, *place.parents) if one.exists())
         mount = mount_of(known)
-        handle = _handle(known) if mount is not None and mount.kind in kinds else None
+        handle = inode.handle(known) if mount is not None and mount.kind in kinds else None
     except OSError:
         return None
     if handle is None:
         return None
     words = f"NFS file handle {hashlib.sha256(handle).hexdigest()[:16]}"
     return words if known == place else f"{place.relative_to(known)} in {words}"
-
-
-def _handle(path: Path) -> bytes | None:
-    """Return what name_to_handle_at(2) says of a file. On NFS it is file number, kind and server's handle."""
-    ask = getattr(ctypes.CDLL(None), "name_to_handle_at", None)
-    if ask is None:
-        return None
-    answer = ctypes.create_string_buffer(8 + _HANDLE_BYTES)
-    struct.pack_into("Ii", answer, 0, _HANDLE_BYTES, 0)
-    if ask(_HERE, os.fsencode(path), answer, ctypes.byref(ctypes.c_int()), 0) != 0:
-        return None
-    length, kind = struct.unpack_from("Ii", answer, 0)
-    return struct.pack("i", kind) + answer.raw[8 : 8 + length]
 
 
 def _of_device(number: int, sys: Path) -> str | None:

@@ -1,6 +1,7 @@
-"""What the kernel tells of a file beyond `stat(2)`: its birth, its generation, its file system.
+"""What the kernel tells of a file beyond `stat(2)`: its birth, generation and handle, its file system.
 
-Knows statx(2), FS_IOC_GETVERSION and statfs(2). What a file system does not tell is None.
+Knows statx(2), FS_IOC_GETVERSION, name_to_handle_at(2) and statfs(2). What a file system does not tell is
+None.
 """
 
 from __future__ import annotations
@@ -10,10 +11,20 @@ import fcntl
 import os
 import struct
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _GETVERSION: Final = 0x80087601
 """`_IOR('v', 1, long)` of linux/fs.h. Changes when an inode's number is used again."""
+_HANDLE: Final = struct.Struct("=Ii")
+_HANDLE_BYTES: Final = 128
+"""Most bytes of a handle (MAX_HANDLE_SZ of linux/exportfs.h)."""
+_HERE: Final = -100
+"""AT_FDCWD"""
+_FOLLOW, _TO_COMPARE = 0x400, 0x200
+"""AT_SYMLINK_FOLLOW, and AT_HANDLE_FID: also where no file can be opened by its handle."""
 _BTIME: Final = 0x800
 _EMPTY_PATH: Final = 0x1000
 _STATX_BYTES: Final = 256
@@ -50,6 +61,21 @@ _WITHOUT_CTIME: Final = frozenset(
 @lru_cache(maxsize=1)
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
+
+
+def handle(path: Path) -> bytes | None:
+    """Return the file system's own name of a file, its kind first; None where it has none."""
+    ask = getattr(_libc(), "name_to_handle_at", None)
+    answer = ctypes.create_string_buffer(_HANDLE.size + _HANDLE_BYTES)
+    for flags in (_FOLLOW, _FOLLOW | _TO_COMPARE):
+        _HANDLE.pack_into(answer, 0, _HANDLE_BYTES, 0)
+        if (
+            ask is not None
+            and ask(_HERE, os.fsencode(path), answer, ctypes.byref(ctypes.c_int()), flags) == 0
+        ):
+            length, kind = _HANDLE.unpack_from(answer, 0)
+            return struct.pack("=i", kind) + answer.raw[_HANDLE.size : _HANDLE.size + length]
+    return None
 
 
 def generation(descriptor: int) -> int | None:

@@ -20,7 +20,7 @@ from loadstone.errors import RunError
 from loadstone.messages import make_error
 from loadstone.plan.anchors import Structure
 from loadstone.plan.model import Identity, Plan, Target, TargetKind
-from loadstone.plan.safety import guard, in_use, marker, seen, tree_mark
+from loadstone.plan.safety import guard, in_use, inode, marker, seen, tree_mark
 from loadstone.plan.safety.content import BlockReader
 from loadstone.plan.safety.held import held, held_as_checked, is_checked, way_to
 from loadstone.plan.safety.in_use import Snapshot
@@ -65,15 +65,28 @@ class RunTargets:
                 if file is not None and (mark := marker.read(file)) is not None:
                     marker.write(file, marker.Mark("writing", laid_out=True, seal=mark.seal))
 
-    def seal(self, trees: Mapping[int, tree_mark.TreeSeen] | None = None) -> guard.Left:
+    def of_handles(self, handles: frozenset[bytes]) -> frozenset[int]:
+        """Return the targets that have these handles."""
+        indexes = set()
+        for index in sorted(self.own) if handles else ():
+            with held_as_checked(self.plan.targets[index]) as path:
+                if path is not None and inode.handle(path) in handles:
+                    indexes.add(index)
+        return frozenset(indexes)
+
+    def seal(
+        self,
+        trees: Mapping[int, tree_mark.TreeSeen] | None = None,
+        foreign: frozenset[int] = frozenset(),
+    ) -> guard.Left:
         """Vouch for what the run left behind, when the engine has ended, however it did.
 
         `trees`: those the engine looked at afterwards; another one stays as it is. None: nothing was
-        done in any, and what was vouched for before is again.
+        done in any, and what was vouched for before is again. `foreign`: what others wrote to as well.
         """
         seals: list[marker.Seal] = []
         until_s = time.monotonic() + DIGESTS_S
-        for index in sorted(self.own | (self.cleared if self.laid_out else frozenset())):
+        for index in sorted((self.own | (self.cleared if self.laid_out else frozenset())) - foreign):
             target = self.plan.targets[index]
             with contextlib.suppress(OSError, ValueError):
                 if target.kind is TargetKind.TREE:
