@@ -387,3 +387,31 @@ def test_an_input_that_is_a_device_is_named_on_the_page_of_a_study(whole: list[P
     page = tmp_path / "page.html"
     assert program.main(["report", str(study), "-o", str(page), "--unverified"]) == 0
     assert f"{given.name}: is a symbolic link, not a file of the bundle" in page.read_text()
+
+
+PROBES: dict[str, Any] = {
+    "stage": 0,
+    "budget_s": 10.0,
+    "tried": [],
+    "left_out": [{"name": "flushes", "why": "it only reads"}, {"name": "sizes"}],
+    "ended": "all were done",
+}
+
+
+@pytest.mark.parametrize(
+    ("probes", "place"),
+    [(PROBES, "left_out.1"), (PROBES | {"stage": "first"}, "stage"), (PROBES | {"tried": [1]}, "tried.0")],
+)
+def test_what_probes_left_in_another_shape_is_named_and_the_rest_is_read(
+    whole: list[Path], tmp_path: Path, probes: object, place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """113053: a probe that was left out without a reason was a traceback of every report."""
+    run = tmp_path / "run"
+    shutil.copytree(whole[0], run)
+    (run / "probes.json").write_text(json.dumps(probes))
+    runs.reseal(run)
+    assert program.main(["audit", str(run)]) == 0
+    assert f"probes.json: {place} cannot be read" in "".join(capsys.readouterr())
+    page = tmp_path / "page.html"
+    assert program.main(["report", str(run), "-o", str(page)]) == 0
+    assert "<html" in page.read_text()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
+from pydantic import TypeAdapter
 
 from loadstone.analysis import commit, cpu, depth_search, fine_rates
 from loadstone.analysis.contention import contention
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from loadstone.explanations.job_facts import JobFacts
     from loadstone.verdict import LayerFlow
 
+_PROBED: Final = TypeAdapter(Probed)
 MORE: Final = 3
 """Times the budget that probes used up before all was told."""
 
@@ -227,11 +229,8 @@ def _probed(
     Where it is not known what those took of the run, moments in which nothing happened on a busy host are
     left out, and what each probe knows of itself counts.
     """
-    record = made.bundle.probed
-    if record is None:
-        return None
-    probed = Probed.model_validate(record)
-    if probed.stage != stage:
+    probed = made.bundle.probed(_PROBED)
+    if probed is None or probed.stage != stage:
         return None
     if contended is not None:
         return probed.beside_others(contended.share)

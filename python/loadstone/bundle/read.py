@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import polars as pl
 from pydantic import ValidationError
@@ -39,6 +39,10 @@ from loadstone.workload.model import Workload
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from pydantic import TypeAdapter
+
+T = TypeVar("T")
 
 PIECE_ROWS: Final = sealed_tables.PIECE_ROWS
 MOST_NAMED: Final = 5
@@ -204,17 +208,16 @@ class Bundle:
         """Where it ran."""
         return dict(self._shaped("environment", layout.ENVIRONMENT))
 
-    @cached_property
-    def probed(self) -> dict[str, Any] | None:
-        """What probes after the run measured; None where none ran."""
+    def probed(self, shape: TypeAdapter[T]) -> T | None:
+        """Return what probes after the run measured, without what breaks its shape; None where none ran."""
         try:
             if not members.exists(self.path, layout.PROBED):
                 return None
-            record = self._document(layout.PROBED)
         except BundleError as error:
             self._fault(error)
             return None
-        return record if isinstance(record, dict) else None
+        document = self._without_wrong(layout.PROBED, shape)
+        return None if document is None else shape.validate_python(document)
 
     @cached_property
     def inputs(self) -> dict[str, bytes]:
@@ -395,14 +398,19 @@ class Bundle:
 
     def _shaped(self, what: schemas.Loader, name: str) -> Any:
         shape, empty = schemas.SHAPES[what]
+        document = self._without_wrong(name, shape)
+        return empty() if document is None else document
+
+    def _without_wrong(self, name: str, shape: TypeAdapter[Any]) -> Any:
+        """Read a document, without what breaks its shape and is said; None: nothing is left."""
         try:
             document, wrong = schemas.pruned(self._document(name), shape)
         except BundleError as error:
             self._fault(error)
-            return empty()
+            return None
         for place in wrong[:MOST_NAMED]:
             self._say(f"{name}: {place} cannot be read")
-        return empty() if document is None else document
+        return document
 
     def _document(self, name: str) -> Any:
         return members.document(self.path, name)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from blake3 import blake3
+from pydantic import BaseModel, ValidationError
 
 from loadstone import exitcodes
 from loadstone.analysis.summary import summarise
@@ -283,14 +284,25 @@ def _sessions(
     return (*before, own.model_copy(update={"took_s": max(own.took_s, took_s)}))
 
 
+class _KeptOptions(BaseModel):
+    """What the settings of a study say of how its file was read."""
+
+    parameters: dict[str, str] = {}
+    leave_out_unset: bool = False
+    not_taken: tuple[UnsetLevel, ...] = ()
+
+
 def options_of(path: Path, *, allow_exec: bool) -> ReadOptionsOfExperiment:
     """Return how the file of a study was read. A permission to run commands is not kept."""
-    settings = study_on_disk.read(path).settings
+    try:
+        kept = _KeptOptions.model_validate(study_on_disk.read(path).settings)
+    except ValidationError as error:
+        raise members.malformed(path / study_on_disk.STUDY, error) from error
     return ReadOptionsOfExperiment(
-        parameters=settings.get("parameters", {}),
+        parameters=kept.parameters,
         allow_exec=allow_exec,
-        leave_out_unset=bool(settings.get("leave_out_unset")),
-        not_taken=tuple(UnsetLevel.model_validate(one) for one in settings.get("not_taken", ())),
+        leave_out_unset=kept.leave_out_unset,
+        not_taken=kept.not_taken,
     )
 
 
