@@ -154,6 +154,27 @@ def test_a_read_that_fails_half_way_leaves_a_note_that_is_true(
     assert growth.differences(tmp_path) == []
 
 
+def test_a_first_note_without_a_file_that_cannot_be_opened_is_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was left out as a whole: a run that failed then was called changed since it began."""
+    for name in (layout.EVENTS, *layout.STREAMS):
+        (tmp_path / name).write_bytes(b"one\n")
+    descriptor = os.open(tmp_path / layout.GROWTH, os.O_RDWR | os.O_CREAT)
+    opened = members.open_member
+
+    def failing(directory: Path, name: str) -> object:
+        if name == layout.EVENTS:
+            raise OSError(24, "Too many open files")
+        return opened(directory, name)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(members, "open_member", failing)
+        growth.Growth(descriptor, Disk()).note(tmp_path)
+    os.close(descriptor)
+    assert growth.differences(tmp_path) == []
+
+
 class FailingReader:
     """A file of which the second read fails."""
 

@@ -47,10 +47,12 @@ class Growth:
         self._hashed: dict[str, tuple[int, Any]] = {}
 
     def note(self, directory: Path) -> None:
-        """Write down what the files hold now; what cannot be is left as it was, and still true."""
+        """Write down what the files hold now; of one that cannot be read what it held before stays true."""
         with contextlib.suppress(OSError, MemoryError, BundleError):
             for name in _growing(directory):
-                self._hash_on(directory, name)
+                self._hashed.setdefault(name, (0, blake3()))
+                with contextlib.suppress(OSError, BundleError):
+                    self._hash_on(directory, name)
             files = {
                 name: {"size_bytes": size, "blake3": hasher.hexdigest()}
                 for name, (size, hasher) in self._hashed.items()
@@ -61,7 +63,7 @@ class Growth:
             self._disk.write_over(self._file, text.ljust(length - 1) + b"\n")
 
     def _hash_on(self, directory: Path, name: str) -> None:
-        size, hashed = self._hashed.get(name, (0, blake3()))
+        size, hashed = self._hashed[name]
         # Where reading fails, size and hash stay those of one moment.
         hasher = hashed.copy()
         with members.open_member(directory, name) as file:
