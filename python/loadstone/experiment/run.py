@@ -293,16 +293,16 @@ class _KeptOptions(BaseModel):
 
 
 def options_of(path: Path, *, allow_exec: bool) -> ReadOptionsOfExperiment:
-    """Return how the file of a study was read. A permission to run commands is not kept."""
+    """Return how the file of a study was read. A permission to run commands is not recorded."""
     try:
-        kept = _KeptOptions.model_validate(study_on_disk.read(path).settings)
+        recorded = _KeptOptions.model_validate(study_on_disk.read(path).settings)
     except ValidationError as error:
         raise members.malformed(path / study_on_disk.STUDY, error) from error
     return ReadOptionsOfExperiment(
-        parameters=kept.parameters,
+        parameters=recorded.parameters,
         allow_exec=allow_exec,
-        leave_out_unset=kept.leave_out_unset,
-        not_taken=kept.not_taken,
+        leave_out_unset=recorded.leave_out_unset,
+        not_taken=recorded.not_taken,
     )
 
 
