@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadstone.bundle.arrows import Follower
+from loadstone.cli.main import main
 from tests.e2e import program
 from tests.support.started import StartedProgram
 
@@ -165,3 +167,44 @@ def test_joined_storages_have_pages_of_their_own(tmp_path: Path) -> None:
         rates.append(float(line.split()[2]))
     assert rates[0] + rates[1] == pytest.approx(rates[2], abs=0.2)
     assert rates[0] == pytest.approx(rates[2] / 2, rel=0.25)
+
+
+@pytest.mark.parametrize("job", [RAW, FILES])
+def test_a_table_that_cannot_be_read_on_for_a_moment_ends_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: str
+) -> None:
+    """One open that failed ended the run as `Too many open files`, and named no file."""
+    program.needs_engine()
+    new, count = Follower.new, itertools.count()
+
+    def failing(follower: Follower) -> object:
+        if next(count) % 2 == 0:
+            raise OSError(24, "Too many open files")
+        return new(follower)
+
+    monkeypatch.setattr(Follower, "new", failing)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.parm").write_text(job.format(d=tmp_path))
+    words = ["run", "a.parm", "--out", "study", "--vdbench-output", "out", "--no-report", "--no-calibration"]
+    assert main(words) == 0
+    assert next(count) > 2
+    same(tmp_path / "out", tmp_path / "study", tmp_path)
+
+
+def test_a_log_that_cannot_be_read_on_for_a_moment_ends_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program.needs_engine()
+    new, count = Follower.new, itertools.count()
+
+    def failing(follower: Follower) -> object:
+        if next(count) == 0:
+            raise OSError(24, "Too many open files")
+        return new(follower)
+
+    monkeypatch.setattr(Follower, "new", failing)
+    monkeypatch.chdir(tmp_path)
+    words = ["fio", "--name=j", "--rw=randread", "--size=1m", "--time_based", "--runtime=3", "--rate_iops=50"]
+    assert main([*words, "--write_lat_log=l", "--output=o"]) == 0
+    assert next(count) > 1
+    assert 140 <= len((tmp_path / "l_lat.1.log").read_text().splitlines()) <= 151

@@ -6,6 +6,7 @@ of the bundle's own samples as they are written, so that they are those of a lat
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,7 +78,10 @@ class IntervalLines:
 
     def finish(self) -> None:
         """Print what is left, and the averages."""
-        if self._windows is not None and (begun := self._windows.begun()) > len(self._done):
+        begun = 0
+        with contextlib.suppress(OSError):
+            begun = 0 if self._windows is None else self._windows.begun()
+        if begun > len(self._done):
             self._print(begun)
         if not self._done:
             return
@@ -110,7 +114,10 @@ class IntervalLines:
     def _print(self, upto: int) -> None:
         """Print the intervals up to one."""
         assert self._windows is not None  # noqa: S101 - `begin` comes first
-        rows, lengths = self._windows.take(upto)
+        try:
+            rows, lengths = self._windows.take(upto)
+        except OSError:
+            return  # A table for who looks on ends no run: it is read again at the next tick.
         cpu = self._since()
         for tally in tallies(rows, lengths, self._asked_ops):
             self._done.append(tally)

@@ -118,7 +118,10 @@ class _RunPages:
         if event["type"] == "start":
             self._output.started(self.growing)
             return
-        whole = self.growing.advance()
+        try:
+            whole = self.growing.advance()
+        except OSError:
+            return  # What cannot be read now is read at the next tick, or once the bundle is sealed.
         if whole > self.written:
             for number in range(self.written + 1, whole + 1):
                 self._output.interval(self.growing, number)

@@ -67,13 +67,14 @@ class GrowingLogs:
             self._grow()
 
     def _grow(self) -> None:
-        if any(log.file.window_ms for log in self._logs):
-            rows = self._samples.new()
+        # What cannot be read now is read a second later, or once the bundle is sealed.
+        if any(log.file.window_ms for log in self._logs) and (rows := _new(self._samples)) is not None:
             for log in self._logs:
                 if log.file.window_ms and (start_ns := self._start_ns(log.file)) is not None:
                     log.windows(rows, start_ns, self._epoch_ms(log.file, start_ns))
-        if any(not log.file.window_ms for log in self._logs):
-            ios = self._ios.new().filter(LOGGED & ~pl.col("ramp"))
+        each_io = any(not log.file.window_ms for log in self._logs)
+        if each_io and (new_ios := _new(self._ios)) is not None:
+            ios = new_ios.filter(LOGGED & ~pl.col("ramp"))
             for log in self._logs:
                 if not log.file.window_ms and (start_ns := self._start_ns(log.file)) is not None:
                     log.each_io(ios, start_ns, self._epoch_ms(log.file, start_ns))
@@ -88,6 +89,13 @@ class GrowingLogs:
 
     def _epoch_ms(self, file: LogFile, start_ns: int) -> int:
         return (self._unix_ns + start_ns) // 1_000_000 if file.asked.unix_epoch else 0
+
+
+def _new(follower: Follower) -> pl.DataFrame | None:
+    try:
+        return follower.new()
+    except OSError:
+        return None
 
 
 def _can_grow(file: LogFile) -> bool:
