@@ -138,10 +138,7 @@ class WriteCache(_LimitOfQueue):
 
     name, title = "write_cache", "write cache as the kernel treats it"
     file = "write_cache"
-
-    def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - all the same
-        """Return both."""
-        return ("write back", "write through")
+    values = ("write back", "write through")
 
 
 class WritebackLatency(_QueueFile):
@@ -163,10 +160,7 @@ class NoMerges(_QueueFile):
 
     name, title = "nomerges", "merging of requests"
     file = "nomerges"
-
-    def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - all the same
-        """Return what the documentation has."""
-        return ("0", "1", "2")
+    values = ("0", "1", "2")
 
 
 class RqAffinity(_QueueFile):
@@ -174,10 +168,7 @@ class RqAffinity(_QueueFile):
 
     name, title = "rq_affinity", "CPU of completions"
     file = "rq_affinity"
-
-    def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - all the same
-        """Return what the documentation has."""
-        return ("0", "1", "2")
+    values = ("0", "1", "2")
 
 
 CONTROLS = (

@@ -40,10 +40,6 @@ class CgroupLimit(Control):
     by_name = True
     name, title, source = "cgroup_limit", "control group limit", "Documentation/admin-guide/cgroup-v2.rst"
 
-    def subjects(self) -> list[str]:
-        """Return none by themselves: a limit is of a group that somebody names."""
-        return []
-
     def resolve(self, subject: str) -> list[str]:
         """Return the limit meant."""
         path, device = _parts(subject)

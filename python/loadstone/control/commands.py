@@ -25,10 +25,6 @@ class CommandPair(Control):
     name, title, source = "command", "a command and the one that undoes it", "sh(1)"
     volatile, readable, forgettable = False, False, True
 
-    def subjects(self) -> list[str]:
-        """Return none: they are whatever the user wrote."""
-        return []
-
     def resolve(self, subject: str) -> list[str]:
         """Return the name the user gave the pair."""
         return [subject]

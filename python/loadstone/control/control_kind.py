@@ -52,9 +52,12 @@ class Control(abc.ABC):
     takes: ClassVar[tuple[str, str]] = (".*", "any value")
     """What its values look like where the kernel has no list: a pattern, and the same in words."""
 
-    @abc.abstractmethod
+    values: ClassVar[tuple[str, ...]] = ()
+    """All it takes, where that is the same everywhere."""
+
     def subjects(self) -> list[str]:
-        """Return what it can be set of on this host; empty: it cannot be set here."""
+        """Return what it can be set of on this host; empty: it cannot be set here, or its user names one."""
+        return []
 
     @abc.abstractmethod
     def read(self, subject: str) -> str | None:
@@ -87,9 +90,9 @@ class Control(abc.ABC):
         """Return the subject of this host that a misspelt one is nearest to; None where none is near."""
         return meant_by(subject, self.subjects())
 
-    def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - others know them
+    def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - the kernel has some for each
         """Return the values it takes; empty: the kernel says no list."""
-        return ()
+        return self.values
 
     def refuses(self, subject: str, value: str) -> str:
         """Return why it cannot be set to a value, as far as is known before; empty: nothing is."""

@@ -113,14 +113,11 @@ class Boost(HostFile):
     name, title, source = "boost", "CPU frequency boost (turbo)", CPUFREQ
     file = f"{CPU}/cpufreq/boost"
     reversed_file: ClassVar[str] = f"{CPU}/intel_pstate/no_turbo"
+    values = ("0", "1")
 
     def subjects(self) -> list[str]:
         """Return the host, where it can be switched."""
         return [""] if self.read("") is not None else []
-
-    def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - the host has one
-        """Return both."""
-        return ("0", "1")
 
     def read(self, subject: str) -> str | None:
         """Return whether it is on."""
@@ -141,14 +138,11 @@ class Smt(HostFile):
     name, title = "smt", "simultaneous multithreading"
     source = "Documentation/ABI/testing/sysfs-devices-system-cpu"
     file = f"{CPU}/smt/control"
+    values = ("on", "off")
 
     def subjects(self) -> list[str]:
         """Return the host, where it can be switched."""
         return [""] if self.read("") in ("on", "off") else []
-
-    def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - the host has one
-        """Return both."""
-        return ("on", "off")
 
 
 class Online(FileControl):
@@ -156,14 +150,11 @@ class Online(FileControl):
 
     name, title, source = "cpu_online", "CPU online", "Documentation/core-api/cpu_hotplug.rst"
     folder, file = f"{CPU}/{{}}", "online"
+    values = ("0", "1")
 
     def subjects(self) -> list[str]:
         """Return the CPUs that can go offline."""
         return numbered(self.root / CPU, "cpu", ["online"])
-
-    def choices(self, subject: str) -> tuple[str, ...]:  # noqa: ARG002 - all the same
-        """Return both."""
-        return ("0", "1")
 
 
 class IdleStates(FileControl):

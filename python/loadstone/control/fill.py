@@ -45,10 +45,6 @@ class FillLevel(Control):
     volatile, moves = False, True
     takes = (_PERCENT, "a percentage below 100 %, as 80%")
 
-    def subjects(self) -> list[str]:
-        """Return none by themselves: the user names a directory."""
-        return []
-
     def resolve(self, subject: str) -> list[str]:
         """Return the directory, as the kernel names it."""
         if not Path(subject).is_dir():

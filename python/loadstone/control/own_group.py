@@ -51,10 +51,6 @@ class OwnGroup(Control):
         self._root = root
         self._before: dict[str, list[Path]] = {}
 
-    def subjects(self) -> list[str]:
-        """Return none: the experiment names its group."""
-        return []
-
     def resolve(self, subject: str) -> list[str]:
         """Return the group's name."""
         if not subject or "/" in subject or subject.startswith("."):

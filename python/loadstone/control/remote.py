@@ -34,10 +34,6 @@ class RemoteFile(Control):
     name, title, source = "remote_file", "kernel file of another host, through ssh", "ssh(1)"
     volatile, by_program = False, True
 
-    def subjects(self) -> list[str]:
-        """Return none: the user names host and file."""
-        return []
-
     def resolve(self, subject: str) -> list[str]:
         """Return host and file."""
         host, path = _parts(subject)

@@ -38,10 +38,6 @@ class Sysctl(FileControl):
         """Return its file; within a name a `/` stands for a dot, as for sysctl(8)."""
         return self.root / "sys" / subject.replace(".", "\0").replace("/", ".").replace("\0", "/")
 
-    def subjects(self) -> list[str]:
-        """Return none by themselves: there are over a thousand."""
-        return []
-
     def resolve(self, subject: str) -> list[str]:
         """Return the parameter meant."""
         if not subject:

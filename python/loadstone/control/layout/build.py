@@ -99,10 +99,6 @@ class LayoutControl(Control):
         self.wait: Callable[[], HolderWait] = HolderWait
         """Makes what is waited with while one is taken down; an experiment puts its own there."""
 
-    def subjects(self) -> list[str]:
-        """Return none: an experiment names them."""
-        return []
-
     def resolve(self, subject: str) -> list[str]:
         """Return the name of the layout."""
         return [subject]
