@@ -28,7 +28,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.parts import Stage, call, missing
+from lab.parts import LOADSTONE, Stage, call, missing
 
 from loadstone.control import change_journal, changes, orphans
 from loadstone.control.fill import FILE as FILL_FILE
@@ -320,16 +320,7 @@ def whole(drill_bench: DrillBench, after_s: float, number: int) -> bool:
     """Run the verb itself, and kill it and the engine's parent."""
     out = drill_bench.folder / f"out{number}"
     consent = [word for one in drill_bench.devices for word in ("--i-accept-data-loss", one)]
-    command = [
-        sys.executable,
-        "-m",
-        "loadstone",
-        "experiment",
-        "run",
-        str(drill_bench.file()),
-        "--out",
-        str(out),
-    ]
+    command = [*LOADSTONE, "experiment", "run", str(drill_bench.file()), "--out", str(out)]
     environment = os.environ | {"LOADSTONE_STATE": str(drill_bench.state)}
     done = subprocess.Popen(
         [*command, *consent, "--no-progress", "--no-report", "--no-calibration"],

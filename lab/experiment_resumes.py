@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from lab.experiment_attacks.bench import VARIED, AttackBench, EndedVerb, WrongError
-from lab.parts import Stage, call, missing
+from lab.parts import LOADSTONE, Stage, call, missing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -248,7 +248,7 @@ class ResumeBench:
 
 def _through(bench: AttackBench, prefix: Sequence[str], action: str, *words: str | Path) -> EndedVerb:
     """Run the verb, below other programs where there are some."""
-    command = [*prefix, sys.executable, "-m", "loadstone", "experiment", action, *map(str, words)]
+    command = [*prefix, *LOADSTONE, "experiment", action, *map(str, words)]
     command += ["--no-calibration", "--no-report", "--no-progress"]
     process = subprocess.Popen(
         command, env=os.environ | {"LOADSTONE_STATE": str(bench.state)}, cwd=bench.folder, text=True,

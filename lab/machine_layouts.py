@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from lab.experiment_drill import kill_later, restore
-from lab.parts import call
+from lab.parts import LOADSTONE, call
 
 from lab import machine
 from loadstone.engine.binary import find
@@ -431,7 +431,7 @@ def planned_and_run(path: Path, words: Sequence[str], lost: Sequence[str], folde
     out = ["--out", str(folder / path.stem), "--no-progress", "--no-calibration", "--no-report"]
     wrong, cpus = [], set[str]()
     for action in (["plan", str(path)], ["run", str(path), *out, *consent]):
-        command = [sys.executable, "-m", "loadstone", "experiment", *action, *words]
+        command = [*LOADSTONE, "experiment", *action, *words]
         environment = os.environ | {"LOADSTONE_STATE": str(folder / "state")}
         with tempfile.TemporaryFile("w+") as output:
             begun = subprocess.Popen(command, env=environment, stdout=output, stderr=output)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 CGROUPS = Path("/sys/fs/cgroup")
 ZRAM = Path("/sys/class/zram-control")
+LOADSTONE = (sys.executable, "-m", "loadstone")
 PATIENCE_S = 40.0
 PROGRAMS = ("losetup", "mkfs.ext4", "mkfs.btrfs", "nbdkit", "nbdfuse", "taskset", "fallocate")
 JOIN = (
@@ -64,6 +65,12 @@ def missing() -> str | None:
         return f"not installed: {', '.join(absent)}"
     done = subprocess.run(["losetup", "-f"], capture_output=True, text=True, check=False)
     return None if done.returncode == 0 else f"no free loop device: {done.stderr.strip()}"
+
+
+def loadstone_with(**environment: str) -> list[str]:
+    """Return the words that start the program with more in its environment, and this engine."""
+    more = {"LOADSTONE_ENGINE": os.environ.get("LOADSTONE_ENGINE", "")} | environment
+    return ["env", *(f"{name}={value}" for name, value in more.items()), *LOADSTONE]
 
 
 def call(*words: str | Path) -> str:

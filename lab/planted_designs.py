@@ -21,7 +21,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from lab.parts import CGROUPS, Stage, call, missing
+from lab.parts import CGROUPS, LOADSTONE, Stage, call, missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -215,16 +215,7 @@ def tried(one: PlantedDesign) -> list[str]:
         out = stage.folder / "out"
         written = () if one.layouts else devices.values()
         consent = [word for device in written for word in ("--i-accept-data-loss", device)]
-        command = [
-            sys.executable,
-            "-m",
-            "loadstone",
-            "experiment",
-            "run",
-            str(path),
-            "--allow-exec",
-            "--json",
-        ]
+        command = [*LOADSTONE, "experiment", "run", str(path), "--allow-exec", "--json"]
         command += ["--out", str(out), "--no-progress", "--no-calibration", *consent]
         environment = os.environ | {"LOADSTONE_STATE": str(stage.folder / "state")}
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
-from lab.parts import JOIN, Stage, call, missing
+from lab.parts import JOIN, LOADSTONE, Stage, call, missing
 
 import loadstone
 from loadstone.bundle.experiment import is_experiment
@@ -80,16 +80,7 @@ def run(file: str, out: Path, *words: str, devices: Sequence[str] = (), join: Se
     if is_experiment(out):
         return
     consent = [word for one in devices for word in ("--i-accept-data-loss", one)]
-    command = [
-        sys.executable,
-        "-m",
-        "loadstone",
-        "experiment",
-        "run",
-        str(EXAMPLES / file),
-        "--out",
-        str(out),
-    ]
+    command = [*LOADSTONE, "experiment", "run", str(EXAMPLES / file), "--out", str(out)]
     # The page of this room is what is printed.
     subprocess.run(
         [*before_others(join), *command, *words, *consent, "--no-progress"], check=True, stdout=sys.stderr
@@ -234,18 +225,7 @@ def upgrade(stage: Stage, out: Path) -> Iterator[Truth]:
     words = small(target=disk, runtime="2s", size="64m", repeats="2")
     run("upgrade.toml", after, *words, devices=[disk])
     page = out / "upgrade.html"
-    call(
-        sys.executable,
-        "-m",
-        "loadstone",
-        "compare",
-        before,
-        after,
-        "-o",
-        page,
-        "-o",
-        page.with_suffix(".pdf"),
-    )
+    call(*LOADSTONE, "compare", before, after, "-o", page, "-o", page.with_suffix(".pdf"))
     iops_rows = loadstone.compare(before, after).frame().filter(pl.col("metric") == "IOPS")
     for one in patterns:
         rows = iops_rows.filter(
@@ -314,7 +294,7 @@ def section(name: str, out: Path, truths: Sequence[Truth]) -> list[str]:
 
 def compared(out: Path) -> str:
     """Return what `loadstone compare` says of the directories before and after."""
-    output = " ".join(call(sys.executable, "-m", "loadstone", "compare", out / "fio", out / "after").split())
+    output = " ".join(call(*LOADSTONE, "compare", out / "fio", out / "after").split())
     return output[output.index("after against fio") :].partition(" pattern ")[0]
 
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.request import urlopen
 
 import polars as pl
-from lab.parts import Stage, until
+from lab.parts import LOADSTONE, Stage, until
 from lab.watch import configure_sshd, which
 
 from loadstone.watch.address import COMMUNITY as COMMUNITY_IN
@@ -390,7 +390,7 @@ class OneTrouble:
         environment = {
             **os.environ, COMMUNITY_IN: COMMUNITY, "LOADSTONE_SSH": f"ssh -F {self.host.folder}/ssh.conf",
         }  # fmt: skip
-        words = [sys.executable, "-m", "loadstone", "run", str(job), "--json", "--out", str(out)]
+        words = [*LOADSTONE, "run", str(job), "--json", "--out", str(out)]
         words += ["--no-report", "--no-calibration", "--watch", ADDRESSES[self.way]]
         if self.trouble.first_s is not None:
             self._strike()

@@ -9,11 +9,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from lab.parts import LOADSTONE
 
 if TYPE_CHECKING:
     import random
@@ -106,7 +107,7 @@ class AttackBench:
 
     def start(self, action: str, path: Path, *words: str, state: Path | None = None) -> subprocess.Popen[str]:
         """Start the verb."""
-        command = [sys.executable, "-m", "loadstone", "experiment", action, str(path), *words]
+        command = [*LOADSTONE, "experiment", action, str(path), *words]
         if action in ("run", "resume"):
             command += ["--no-calibration", "--no-report", "--no-progress"]
         if action == "run" and "--out" not in words:
@@ -123,7 +124,7 @@ class AttackBench:
 
     def restore(self, *words: str) -> EndedVerb:
         """Run `loadstone restore`."""
-        command = [sys.executable, "-m", "loadstone", "restore", *words]
+        command = [*LOADSTONE, "restore", *words]
         environment = os.environ | {"LOADSTONE_STATE": str(self.state)}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         return EndedVerb(done.returncode, done.stdout, done.stdout + done.stderr)

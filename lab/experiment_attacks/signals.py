@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Final
 
 from lab.experiment_attacks.bench import VARIED, AttackBench, WrongError, begun
+from lab.parts import LOADSTONE
 
 
 def _interrupt(bench: AttackBench, number: int, text: str | None = None) -> None:
@@ -132,7 +132,7 @@ def restored_twice(bench: AttackBench) -> None:
     bench.ended(process)
     time.sleep(0.5)
     undone = marks.read_text().count("x") if marks.exists() else 0
-    command = [sys.executable, "-m", "loadstone", "restore"]
+    command = [*LOADSTONE, "restore"]
     environment = os.environ | {"LOADSTONE_STATE": str(bench.state)}
     both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     outputs = [one.communicate()[0] for one in both]

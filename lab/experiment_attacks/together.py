@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from lab.parts import LOADSTONE
+
 RIGHT: Final = """title = "Together"
 question = "What matters?"
 repeats = 2
@@ -161,7 +163,7 @@ def differences(slips: list[Slip], folder: Path) -> list[str]:
         text = text.replace(one.right, one.wrong, 1)
     path = folder / "together.toml"
     path.write_text(text)
-    command = [sys.executable, "-m", "loadstone", "experiment", "plan", str(path)]
+    command = [*LOADSTONE, "experiment", "plan", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     said_lines = done.stderr.strip().splitlines()
     starts = [at for at, line in enumerate(said_lines) if "together.toml" in line.partition(": ")[2] or line.startswith(str(path))]  # fmt: skip

@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from lab.parts import Stage, unmount, until
+from lab.parts import LOADSTONE, Stage, unmount, until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +81,7 @@ def loadstone(kind: str, size_bytes: int, share: float) -> DamageTrial:
         job = stage.folder / "job.fio"
         job.write_text(_job(device, size_bytes, twice=kind == "stale_read"))
         bundle = stage.folder / "bundle"
-        command = [sys.executable, "-m", "loadstone", "run", job, "--out", bundle, "--no-report"]
+        command = [*LOADSTONE, "run", job, "--out", bundle, "--no-report"]
         command += ["--no-calibration", "--i-accept-data-loss", device]
         done = subprocess.run(
             [str(word) for word in command], capture_output=True, text=True, check=False, timeout=600

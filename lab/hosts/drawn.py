@@ -30,6 +30,7 @@ from lab.hosts.drawn_secrets import PLACES, REFUSED, Secret
 from lab.hosts.namespaces import NamespaceHosts
 from lab.hosts.standing import StandingScheduler
 from lab.hosts.trial import HostsTrial, kill, opens
+from lab.parts import LOADSTONE, loadstone_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -239,7 +240,7 @@ class TriedSituation:
         file = self.folder / "data"
         at, secret = self.at, self.secret
         job = drawn_jobs.write(at, self.place, self.hosts, file, RUN_S)
-        words = [sys.executable, "-m", "loadstone", *drawn_jobs.verb_words(at, job, self.place / "first")]
+        words = [*LOADSTONE, *drawn_jobs.verb_words(at, job, self.place / "first")]
         words += ["--hosts", secret.hosts_word(self._hosts_file(), self.hosts), "--out", str(self.trial.out)]
         words += ["--no-report", "--no-calibration"] if at.verb != "experiment" else []
         words += ["--divide"] if at.divide and at.verb != "replay" else []
@@ -285,9 +286,7 @@ class TriedSituation:
                 return None
 
     def _program(self, path: str) -> str:
-        engine = f"LOADSTONE_ENGINE={os.environ.get('LOADSTONE_ENGINE', '')}"
-        words = ["env", f"PYTHONPATH={path}", engine, sys.executable, "-m", "loadstone"]
-        return f"program = {json.dumps(words)}\n"
+        return f"program = {json.dumps(loadstone_with(PYTHONPATH=path))}\n"
 
     def _run_first(self) -> None:
         """Do the run that is replayed."""
@@ -295,7 +294,7 @@ class TriedSituation:
         standing = self.trial.standing
         run = f'transport = "{self.at.launch}"' if standing is None else standing.settings
         toml = self.hosts.hosts_toml(run=f"{run}\nconnect_s = 120")
-        words = [sys.executable, "-m", "loadstone", "run", str(job), "--hosts", str(toml)]
+        words = [*LOADSTONE, "run", str(job), "--hosts", str(toml)]
         words += ["--out", str(self.place / "first"), "--no-report", "--no-calibration"]
         # Reads, or with everybody's leave: it must be there to be run again.
         file = self.folder / "data"

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from lab.hosts import namespaces
 from lab.hosts.namespaces import NamespaceHosts
+from lab.parts import LOADSTONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,9 +152,7 @@ def _installed(name: str, said: str, hosts: NamespaceHosts, home: Home, wheels: 
 
 
 def _loadstone(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "loadstone", *words], capture_output=True, text=True, check=False
-    )
+    return subprocess.run([*LOADSTONE, *words], capture_output=True, text=True, check=False)
 
 
 if __name__ == "__main__":

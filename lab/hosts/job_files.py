@@ -15,6 +15,7 @@ from pathlib import Path
 
 from lab.hosts import namespaces
 from lab.hosts.namespaces import NamespaceHosts
+from lab.parts import LOADSTONE
 
 PAGE = Path(__file__).parents[2] / "docs" / "hosts-job-files.md"
 HEAD = """# Job files that name hosts, run on hosts
@@ -153,7 +154,7 @@ def main() -> int:
 
 def _run(directory: Path, file: str, title: str, addresses: dict[str, str]) -> tuple[str, bool]:
     out = directory / f"out-{file}"
-    words = [sys.executable, "-m", "loadstone", "run", str(directory / file), "--no-calibration"]
+    words = [*LOADSTONE, "run", str(directory / file), "--no-calibration"]
     words += ["--hosts", str(directory / "hosts.toml"), "--out", str(out), "--no-report", "--json"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     shown = (directory / file).read_text().replace(str(directory), "DIR").replace("\t", "    ")

@@ -11,11 +11,12 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from lab.parts import loadstone_with
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,15 +140,8 @@ class NamespaceHosts:
             "LogLevel=ERROR",
             "IdentitiesOnly=yes",
         ]
-        program = [
-            "env",
-            f"PYTHONPATH={os.environ.get('PYTHONPATH', '')}",
-            f"LOADSTONE_ENGINE={os.environ.get('LOADSTONE_ENGINE', '')}",
-            *(f"{name}={value}" for name, value in self.environment.items()),
-            sys.executable,
-            "-m",
-            "loadstone",
-        ]
+        environment = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")} | self.environment
+        program = loadstone_with(**environment)
         if "connect_s" not in run:
             # Where a host is there, this machine may take long to let it answer.
             run += "\nconnect_s = 300"

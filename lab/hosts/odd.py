@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 from lab.hosts import namespaces
 from lab.hosts.namespaces import NamespaceHosts
 from lab.hosts.trial import JOB, HostsTrial
+from lab.parts import LOADSTONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -321,7 +322,7 @@ def prepared(trial: HostsTrial, one: OddHost, out: Path, address: str | None) ->
     if one.name == "long names":
         text = text.replace('name = "h2"\n', f'name = "{"n" * 63}"\n', 1)
     toml.write_text(text)
-    words = [sys.executable, "-m", "loadstone", "run", str(path), "--hosts", str(toml), "--out", str(out)]
+    words = [*LOADSTONE, "run", str(path), "--hosts", str(toml), "--out", str(out)]
     return [*words, "--no-report", "--no-calibration"]
 
 

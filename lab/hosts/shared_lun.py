@@ -23,6 +23,7 @@ from typing import Final
 from lab.hosts import namespaces
 from lab.hosts.namespaces import NamespaceHosts
 from lab.hosts.programs import Programs
+from lab.parts import LOADSTONE
 
 PROGRAMS: Final = {"nbdkit": "nbdkit", "nbdfuse": "libnbd-bin", "losetup": "mount"}
 SIZE_BYTES: Final = 8 << 20
@@ -90,7 +91,7 @@ class SharedLun(Programs):
         )
         began = len(self._server_log())
         out = Path(tempfile.mkdtemp(dir=self.directory)) / "out"
-        run = [sys.executable, "-m", "loadstone", "run", str(job), "--hosts", str(self.hosts_file())]
+        run = [*LOADSTONE, "run", str(job), "--hosts", str(self.hosts_file())]
         run += ["--out", str(out), "--no-report", "--no-calibration", *words]
         done = subprocess.run(run, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         written: dict[str, list[tuple[int, int]]] = {name: [] for name in names}

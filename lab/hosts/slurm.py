@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 from lab.hosts import namespaces
 from lab.hosts.namespaces import NamespaceHosts
 from lab.hosts.programs import Programs
+from lab.parts import LOADSTONE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,14 +114,7 @@ class SrunScheduler(Slurm):
 
     def _begin(self) -> None:
         super()._begin()
-        certificates = [
-            sys.executable,
-            "-m",
-            "loadstone",
-            "hosts",
-            "certificates",
-            ",".join(self.hosts.names),
-        ]
+        certificates = [*LOADSTONE, "hosts", "certificates", ",".join(self.hosts.names)]
         subprocess.run(
             [*certificates, "--directory", str(self.certificates)], check=True, capture_output=True
         )
@@ -166,7 +160,7 @@ def run_by_srun(slurm: SrunScheduler, place: Path) -> dict[str, Any]:
     for name in slurm.hosts.names:
         lines += ["[[host]]", f'name = "{name}"', f'directory = "{place}/bundles-{name}"']
     (place / "hosts.toml").write_text("\n".join(lines) + "\n")
-    words = [sys.executable, "-m", "loadstone", "run", str(place / "job.fio"), "--json"]
+    words = [*LOADSTONE, "run", str(place / "job.fio"), "--json"]
     words += ["--hosts", str(place / "hosts.toml")]
     words += ["--out", str(place / "out"), "--no-report", "--no-calibration"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)

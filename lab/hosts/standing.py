@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from lab.hosts.programs import Programs
+from lab.parts import LOADSTONE
 
 if TYPE_CHECKING:
     from lab.hosts.namespaces import NamespaceHosts
@@ -54,7 +55,7 @@ class StandingScheduler(Programs):
 
     def _begin(self) -> None:
         names = ",".join(self._hosts.names)
-        loadstone = [sys.executable, "-m", "loadstone", "hosts", "certificates", names]
+        loadstone = [*LOADSTONE, "hosts", "certificates", names]
         subprocess.run([*loadstone, "--directory", str(self._certificates)], check=True, capture_output=True)
         address = ["--host", self._hosts.coordinator, "--port", str(PORT), "--no-dashboard"]
         dask = [sys.executable, "-m", "dask"]

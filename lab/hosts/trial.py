@@ -11,10 +11,11 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from lab.parts import LOADSTONE
 
 from loadstone.analysis.summary import summarise
 from loadstone.bundle.read import Bundle
@@ -79,7 +80,7 @@ class HostsTrial:
         transport = f'transport = "{self.transport}"' if self.standing is None else self.standing.settings
         toml = self.hosts.hosts_toml(run=f"{transport}\n{run}", hosts=hosts)
         verb_words = [*verb, *([] if verb[0] == "experiment" else [str(path)])]
-        words = [sys.executable, "-m", "loadstone", *verb_words, "--hosts", str(toml)]
+        words = [*LOADSTONE, *verb_words, "--hosts", str(toml)]
         self.begin([*words, "--out", str(self.out), "--no-report", "--no-calibration", *more], env)
 
     def begin(self, words: list[str], env: dict[str, str] | None = None) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.hosts.trial import kill
+from lab.parts import LOADSTONE, loadstone_with
 
 from loadstone.hosts import certificates
 
@@ -70,14 +71,7 @@ def version_differs(trial: HostsTrial) -> None:
         ["cp", "-r", str(Path(os.environ["PYTHONPATH"].split(":")[0]) / "loadstone"), str(copy)], check=True
     )
     (copy / "loadstone" / "version.py").write_text('__version__ = "0.0.9"\n')
-    program = [
-        "env",
-        f"PYTHONPATH={copy}",
-        f"LOADSTONE_ENGINE={os.environ.get('LOADSTONE_ENGINE', '')}",
-        sys.executable,
-        "-m",
-        "loadstone",
-    ]
+    program = loadstone_with(PYTHONPATH=str(copy))
     trial.start(hosts={"h2": "program = " + json.dumps(program)})
     trial.finish()
 
@@ -89,14 +83,7 @@ def clock_off(trial: HostsTrial) -> None:
         "import time\n_ns = time.time_ns\ntime.time_ns = lambda: _ns() + 3_000_000_000\n"
     )
     base = os.environ.get("PYTHONPATH", "")
-    program = [
-        "env",
-        f"PYTHONPATH={shim}:{base}",
-        f"LOADSTONE_ENGINE={os.environ.get('LOADSTONE_ENGINE', '')}",
-        sys.executable,
-        "-m",
-        "loadstone",
-    ]
+    program = loadstone_with(PYTHONPATH=f"{shim}:{base}")
     trial.start(hosts={"h2": "program = " + json.dumps(program)}, seconds=2)
     trial.finish()
 
@@ -111,7 +98,7 @@ def another_hosts_certificate(trial: HostsTrial) -> None:
 
 def _with_certificate_of(trial: HostsTrial, whose: str) -> None:
     """Run with that certificate in the files of the second host."""
-    make = [sys.executable, "-m", "loadstone", "hosts", "certificates", "h1,h2", "--directory"]
+    make = [*LOADSTONE, "hosts", "certificates", "h1,h2", "--directory"]
     for place in ("certs", "others"):
         subprocess.run([*make, str(trial.directory / place)], check=True, capture_output=True)
     for ending in ("pem", "key"):
@@ -152,7 +139,7 @@ def server_hangs(trial: HostsTrial) -> None:
 def no_scheduler(trial: HostsTrial) -> None:
     """The address of a scheduler is that of an ssh server."""
     directory = trial.directory / "certs"
-    make = [sys.executable, "-m", "loadstone", "hosts", "certificates", "h1,h2", "--directory"]
+    make = [*LOADSTONE, "hosts", "certificates", "h1,h2", "--directory"]
     subprocess.run([*make, str(directory)], check=True, capture_output=True)
     address = f"tls://{trial.hosts.address('h2')}:22"
     trial.start(run=f'scheduler = "{address}"\ncertificates = "{directory}"\nconnect_s = 15')

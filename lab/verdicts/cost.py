@@ -18,6 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from lab.parts import LOADSTONE
+
 from loadstone.analysis.summary import summarise
 from loadstone.audit.run import audit
 from loadstone.bundle.read import Bundle
@@ -48,7 +50,7 @@ def measured(name: str, options: str) -> Cost:
     with tempfile.TemporaryDirectory(prefix="verdict-cost-") as place:
         job, out = Path(place) / "job.fio", Path(place) / "bundle"
         job.write_text(JOB.format(seconds=SECONDS, file=Path(place) / "data", options=options))
-        words = [sys.executable, "-m", "loadstone", "run", str(job), "--out", str(out)]
+        words = [*LOADSTONE, "run", str(job), "--out", str(out)]
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         share = json.loads((out / "result.json").read_text())["tool"]["monitor_cpu_share"]
         began, spent = time.monotonic(), _cpu_s()
