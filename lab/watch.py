@@ -112,22 +112,8 @@ class StorageServer(Stage):
                 [*where, "tc", "qdisc", "del", "dev", device, "root"], capture_output=True, check=False
             )
             if rate is not None:
-                call(
-                    *where,
-                    "tc",
-                    "qdisc",
-                    "add",
-                    "dev",
-                    device,
-                    "root",
-                    "tbf",
-                    "rate",
-                    rate,
-                    "burst",
-                    "256kb",
-                    "latency",
-                    "50ms",
-                )
+                limit = ("tbf", "rate", rate, "burst", "256kb", "latency", "50ms")
+                call(*where, "tc", "qdisc", "add", "dev", device, "root", *limit)
 
     def rate_to_fill(self, device: str) -> str:
         """Return a rate for the link that this machine fills whatever else it does: 1 Gbit/s at most."""
@@ -406,6 +392,23 @@ def told(case: WatchCase, result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def is_as_expected(
+    case: WatchCase, storage: StorageServer, keep: Path | None, rate: str | None = None
+) -> bool:
+    """Stage a case and print what came of it; one that cannot be staged here is left out."""
+    began_s = time.monotonic()
+    try:
+        result, problems = staged(case, storage, keep, rate)
+    except MissingPartError as error:
+        print(f"{case.name}: left out: {error}")
+        return True
+    print(told(case, result))
+    for problem in problems:
+        print(f"  WRONG: {problem}")
+    print(f"  ({time.monotonic() - began_s:.0f} s)\n", flush=True)
+    return not problems
+
+
 def main() -> int:
     """Run the demo, or the cases that are named."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -423,17 +426,8 @@ def main() -> int:
     for case in CASES:
         if not options.all and case.name not in options.cases:
             continue
-        began_s = time.monotonic()
-        try:
-            result, problems = staged(case, StorageServer(options.seconds), options.keep, options.rate)
-        except MissingPartError as error:
-            print(f"{case.name}: left out: {error}")
-            continue
-        print(told(case, result), flush=True)
-        for problem in problems:
-            print(f"  WRONG: {problem}", flush=True)
-        print(f"  ({time.monotonic() - began_s:.0f} s)\n", flush=True)
-        failed += bool(problems)
+        storage = StorageServer(options.seconds)
+        failed += not is_as_expected(case, storage, options.keep, options.rate)
     return 1 if failed else 0
 
 
