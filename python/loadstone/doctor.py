@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from loadstone import environment, host_limits, units
 from loadstone.control import change_journal, changes
 from loadstone.control.changes import DAMAGE_REMEDY
-from loadstone.engine import binary, process
+from loadstone.engine import binary, plan_check, process
 from loadstone.errors import EngineError, LoadstoneError
 from loadstone.messages import say
 
@@ -94,10 +94,11 @@ def _engine() -> list[Check]:
         engine_facts = process.probe(program=program)
     except EngineError as error:
         return [Check("engine", "fail", error.message, error.hint or say("doctor.engine.not_found_hint"))]
-    return [
-        Check("engine", "ok", f"{program} {engine_facts.get('engine_version', '')}".strip()),
-        *_io_uring(engine_facts),
-    ]
+    version = str(engine_facts.get("engine_version") or "")
+    if not plan_check.reads_these_plans(program):
+        finding = say("doctor.engine.other_version", engine=program, version=version)
+        return [Check("engine", "fail", finding, binary.rebuild_hint())]
+    return [Check("engine", "ok", f"{program} {version}".strip()), *_io_uring(engine_facts)]
 
 
 def _io_uring(facts: Mapping[str, Any]) -> list[Check]:

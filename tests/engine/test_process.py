@@ -35,7 +35,7 @@ def start(tmp_path: Path, body: str) -> EngineProcess:
         (errno.EMFILE, "ulimit -n"),
         (errno.EAGAIN, "ulimit -u"),
         (errno.ENOMEM, "free memory"),
-        (errno.ENOENT, "reinstall"),
+        (errno.ENOENT, "make build"),
         (errno.EIO, None),
     ],
 )

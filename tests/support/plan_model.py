@@ -18,6 +18,8 @@ from datamodel_code_generator import InputFileType, generate
 from datamodel_code_generator.enums import DataModelType
 from datamodel_code_generator.format import Formatter, PythonVersion
 
+from loadstone.engine.plan_check import schema_digest
+
 ROOT: Final = Path(__file__).parents[2]
 SCHEMA: Final = ROOT / "contract" / "plan.schema.json"
 MODEL: Final = ROOT / "python" / "loadstone" / "plan" / "model.py"
@@ -59,6 +61,11 @@ def text() -> str:
     # Only what tells the variants of a union apart is filled in.
     generated = re.sub(r"^(    version: Literal\[\d+\]) = \d+$", r"\1", generated, flags=re.MULTILINE)
     generated = re.sub(r"\blist\[((?:[^\[\]]|\[[^\[\]]*\])*)\]", r"tuple[\1, ...]", generated)
+    digest = schema_digest(SCHEMA.read_bytes())
+    generated += (
+        f'\n\nSCHEMA_DIGEST: Final = "{digest}"\n"""Of the schema of an engine that reads these Plans."""\n'
+    )
+    generated = generated.replace("from typing import ", "from typing import Final, ", 1)
     return _formatted(generated)
 
 

@@ -13,22 +13,21 @@ import sysconfig
 from pathlib import Path
 
 from loadstone.errors import MORE_FILES, EngineError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
 NAME = "loadstone-engine"
 OVERRIDE = "LOADSTONE_ENGINE"
 STATIC_OVERRIDE = "LOADSTONE_STATIC_ENGINE"
 STATIC_TARGET = "x86_64-unknown-linux-musl"
-_REINSTALL = "reinstall the package or run `make build`"
 _REMEDIES = {
     errno.EMFILE: MORE_FILES,
     errno.ENFILE: MORE_FILES,
     errno.EAGAIN: "raise the limit on processes (ulimit -u, or pids.max of the control group)",
     errno.ENOMEM: "free memory, or raise the limit on it (ulimit -v, memory.max of the control group)",
-    errno.ENOENT: _REINSTALL,
-    errno.EACCES: _REINSTALL,
-    errno.ENOEXEC: _REINSTALL,
 }
+_NOT_A_PROGRAM = frozenset((errno.ENOENT, errno.EACCES, errno.ENOEXEC))
+_ROOT = Path(__file__).resolve().parents[3]
+"""Of a clone; an installation has no `Cargo.toml` there."""
 
 
 def find() -> Path:
@@ -62,11 +61,10 @@ def find_static() -> Path | None:
     `LOADSTONE_STATIC_ENGINE` wins; otherwise it is beside the engine, or where `make static` builds it.
     Raises `EngineError` for one that takes other Plans than the engine here.
     """
-    root = Path(__file__).resolve().parents[3]
     override = os.environ.get(STATIC_OVERRIDE)
     places = [Path(override)] if override else [find().with_name(f"{NAME}-static")]
-    if not override and (root / "Cargo.toml").is_file():
-        places.append(root / "target" / STATIC_TARGET / "release" / NAME)
+    if not override and (_ROOT / "Cargo.toml").is_file():
+        places.append(_ROOT / "target" / STATIC_TARGET / "release" / NAME)
     engine = next((place for place in places if _runs(place)), None)
     if engine is None:
         if override:
@@ -79,9 +77,18 @@ def find_static() -> Path | None:
     return engine
 
 
+def rebuild_hint() -> str:
+    """Return how to get an engine of this version: by a variable, in a clone, or by an installation."""
+    if os.environ.get(OVERRIDE):
+        return say("engine.binary.rebuild_override", variable=OVERRIDE)
+    if (_ROOT / "Cargo.toml").is_file():
+        return say("engine.binary.rebuild_clone", root=_ROOT)
+    return say("engine.binary.rebuild_installed")
+
+
 def not_started(program: Path | str, error: OSError) -> EngineError:
     """Return the error of a program that could not be started."""
-    hint = _REMEDIES.get(error.errno or 0)
+    hint = rebuild_hint() if error.errno in _NOT_A_PROGRAM else _REMEDIES.get(error.errno or 0)
     return make_error(
         EngineError, "engine.binary.not_started", hint=hint, program=program, reason=error.strerror
     )
@@ -102,10 +109,9 @@ def _schema(engine: Path) -> bytes:
 def _places() -> list[Path]:
     """Newest first when both exist: a source tree's own build beats an older installed copy."""
     installed = Path(sysconfig.get_path("scripts")) / NAME
-    root = Path(__file__).resolve().parents[3]
-    built = root / "target" / "release" / NAME
+    built = _ROOT / "target" / "release" / NAME
     places = [installed]
-    if (root / "Cargo.toml").is_file():
+    if (_ROOT / "Cargo.toml").is_file():
         places.append(built)
     return sorted(places, key=_modified, reverse=True)
 

@@ -15,7 +15,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 from loadstone import exit_cause, process_state
-from loadstone.engine.binary import find, not_started
+from loadstone.engine.binary import find, not_started, rebuild_hint
 from loadstone.errors import EngineError
 from loadstone.messages import make_error
 
@@ -180,12 +180,15 @@ def probe(*, program: Path | None = None, timeout_s: float = 20.0) -> dict[str, 
     try:
         done = subprocess.run(argv, capture_output=True, timeout=timeout_s, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise make_error(EngineError, "engine.probe.failed", program=argv[0], reason=str(error)) from error
+        raise make_error(
+            EngineError, "engine.probe.failed", hint=rebuild_hint(), program=argv[0], reason=str(error)
+        ) from error
     if done.returncode != 0:
         text = done.stderr.decode(errors="replace").strip()
         raise make_error(
             EngineError,
             "engine.probe.ended",
+            hint=rebuild_hint(),
             program=argv[0],
             ending=exit_cause.of_exit(done.returncode, oom=None, cpu_s=0.0, cpu_limit_s=None),
             reason=text,
@@ -198,9 +201,11 @@ def _event(line: bytes) -> Event:
         event = json.loads(line)
     except ValueError as error:
         shown = line[:200].decode(errors="replace")
-        raise make_error(EngineError, "engine.contract.not_json", found=repr(shown)) from error
+        raise make_error(
+            EngineError, "engine.contract.not_json", hint=rebuild_hint(), found=repr(shown)
+        ) from error
     if not isinstance(event, dict):
-        raise make_error(EngineError, "engine.contract.no_object", found=repr(event))
+        raise make_error(EngineError, "engine.contract.no_object", hint=rebuild_hint(), found=repr(event))
     return event
 
 

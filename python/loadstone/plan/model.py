@@ -8,7 +8,7 @@ tagged union is named by the union and the variant (`SizesFixed`).
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 from typing_extensions import TypeAliasType
@@ -920,3 +920,7 @@ class Worker(Part):
 class Zone(Part):
     access_percent: F64
     length_bytes: U64
+
+
+SCHEMA_DIGEST: Final = "f2255625f6b3049f40a7cf6810cbe11c6b8abad6ed4e9fed578a92004bf34109"
+"""Of the schema of an engine that reads these Plans."""
