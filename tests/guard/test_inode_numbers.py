@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.plan.safety import inode
+from loadstone.path import inode
 
 
 def test_what_is_at_hand_is_what_stat_says(tmp_path: Path) -> None:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.errors import RefusedError
+from loadstone.path import inode
 from loadstone.plan import anchors
 from loadstone.plan.host_facts import HostFacts
-from loadstone.plan.safety import guard, inode, marker, tree_mark
+from loadstone.plan.safety import guard, marker, tree_mark
 from loadstone.plan.safety.run_targets import RunTargets, hold
 
 from .plans import plan, target

@@ -13,10 +13,11 @@ import pytest
 
 from loadstone.errors import RefusedError, RunError
 from loadstone.formats.vdbench import ParameterText, expand, lower, read
+from loadstone.path import inode
 from loadstone.plan import anchors
 from loadstone.plan.anchors import CONTROL_FILE, MARK
 from loadstone.plan.resolve import resolve
-from loadstone.plan.safety import guard, inode, tree_mark
+from loadstone.plan.safety import guard, tree_mark
 from loadstone.plan.safety.run_targets import hold
 from tests.support.devices import attached, call, empty
 

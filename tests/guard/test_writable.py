@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from loadstone.errors import RefusedError
-from loadstone.plan.safety import guard, inode, writable
+from loadstone.path import inode
+from loadstone.plan.safety import guard, writable
 
 from .plans import plan, target
 

@@ -16,10 +16,10 @@ from loadstone.control.layout.build import identity_of
 from loadstone.control.mounts import MountOptions
 from loadstone.errors import RunError
 from loadstone.messages import say
+from loadstone.path import inode
 from loadstone.path.block import BlockDevice
 from loadstone.path.child import run_in_child
 from loadstone.path.mounts import mount_of
-from loadstone.plan.safety import inode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -14,9 +14,9 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from loadstone.path import inode
 from loadstone.path.block import BlockDevice
 from loadstone.path.mounts import Mount, mount_of
-from loadstone.plan.safety import inode
 
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _NETWORK: Final = frozenset(

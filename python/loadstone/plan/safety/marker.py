@@ -25,7 +25,7 @@ from blake3 import blake3
 from pydantic import TypeAdapter
 
 from loadstone.messages import say
-from loadstone.plan.safety import inode
+from loadstone.path import inode
 from loadstone.plan.safety.content import CHUNK_BYTES, BlockReader
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from loadstone.plan.safety import inode
+from loadstone.path import inode
 from loadstone.plan.safety.use import Use, UseKind
 
 if TYPE_CHECKING:

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import RunError
 from loadstone.messages import make_error
+from loadstone.path import inode
 from loadstone.plan.anchors import Structure
 from loadstone.plan.model import Identity, Plan, Target, TargetKind
-from loadstone.plan.safety import guard, in_use, inode, marker, seen, tree_mark
+from loadstone.plan.safety import guard, in_use, marker, seen, tree_mark
 from loadstone.plan.safety.content import BlockReader
 from loadstone.plan.safety.held import held, held_as_checked, is_checked, way_to
 from loadstone.plan.safety.in_use import Snapshot

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.messages import say
+from loadstone.path import inode
 from loadstone.path.block import SYS
 from loadstone.plan.model import Identity
-from loadstone.plan.safety import inode
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,9 +22,9 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.messages import say
+from loadstone.path import inode
 from loadstone.path.mounts import mounts
 from loadstone.plan.anchors import CONTROL_FILE, DIRECTORY, FILE, MARK, Structure, read_mark
-from loadstone.plan.safety import inode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container

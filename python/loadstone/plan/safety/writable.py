@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from loadstone.messages import say
-from loadstone.plan.safety import inode
+from loadstone.path import inode
 
 _PROC: Final = 0x9FA0
 
