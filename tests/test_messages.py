@@ -251,7 +251,7 @@ RETURNED_BESIDE: Final = {
     ),
     "comparison/settings.py": "names of settings, which are keys of documents",
     "experiment/claims.py": "names of locks, which two processes must write alike",
-    "hosts/identity.py": "what two hosts compare, and no person reads",
+    "path/identity.py": "what two hosts compare, and no person reads",
     "watch/shell.py": "programs of a shell",
 }
 """Files and rooms whose functions return texts of their own, and why."""

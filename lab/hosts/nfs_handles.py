@@ -18,7 +18,7 @@ from typing import Final
 from lab.watched_kernel import FILES, PACKAGES
 
 from lab import machine
-from loadstone.hosts.identity import file_handle, identity
+from loadstone.path.identity import file_handle, identity
 
 MODULES: Final = ("nfsd", "nfsv4", "nfs")
 TOOLS: Final = ("exportfs", "rpc.nfsd", "rpc.mountd", "mount.nfs4")

@@ -22,8 +22,8 @@ from loadstone.bundle import layout, members
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError, InputError
-from loadstone.hosts.identity import BOOT_ID
 from loadstone.messages import make_error, say
+from loadstone.path.identity import BOOT_ID
 from loadstone.path.spec import Spec
 from loadstone.plan.safety.guard import check_consent
 from loadstone.plan.verification.journal import asked_back, read_back

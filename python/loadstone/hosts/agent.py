@@ -31,11 +31,11 @@ from loadstone.hosts.agent_links import WANTED_BY
 from loadstone.hosts.assignment import Division, HostWork
 from loadstone.hosts.divide import divided
 from loadstone.hosts.engine_stops import EngineStops
-from loadstone.hosts.identity import BOOT_ID
 from loadstone.hosts.outbox import Outbox
 from loadstone.hosts.targets_seen import behind, look_at
 from loadstone.messages import say
 from loadstone.path.child import run_in_child
+from loadstone.path.identity import BOOT_ID
 from loadstone.plan.resolve import Resolution, resolve
 from loadstone.plan.safety import guard
 from loadstone.plan.safety.run_targets import seal_again, sealed_ns

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from loadstone.bundle.hosts import SharedSeen
 from loadstone.errors import InputError, RefusedError
 from loadstone.hosts.assignment import Division
-from loadstone.hosts.identity import first_sector, whole_device
 from loadstone.messages import say
 from loadstone.messages.suggest import nearest
+from loadstone.path.identity import first_sector, whole_device
 from loadstone.plan.model import TargetKind
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone import units
 from loadstone.hosts.assignment import SeenTarget
-from loadstone.hosts.identity import file_handle, identity
 from loadstone.path.discover import discover
+from loadstone.path.identity import file_handle, identity
 from loadstone.plan.model import TargetKind
 from loadstone.plan.safety import guard, in_use
 from loadstone.plan.safety.in_use import Snapshot

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.hosts import identity
+from loadstone.path import identity
 from loadstone.path.mounts import Mount, mount_of
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def mounted(source: str, options: str, kind: str = "nfs4") -> str:
-    return identity._server(Mount(0, "/", "/mnt", kind, source, "rw,relatime", options))
+    return identity.server(Mount(0, "/", "/mnt", kind, source, "rw,relatime", options))
 
 
 OPTIONS = "rw,vers=4.2,rsize=131072,hard,proto=tcp,sec=sys,clientaddr={0},local_lock=none,addr={1}"

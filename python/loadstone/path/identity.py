@@ -19,7 +19,7 @@ from loadstone.path.block import BlockDevice
 from loadstone.path.mounts import Mount, mount_of
 
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
-_NETWORK: Final = frozenset(
+NETWORK: Final = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "fuse.glusterfs", "9p", "lustre"}
 )
 NFS: Final = frozenset({"nfs", "nfs4"})
@@ -72,10 +72,8 @@ def file_handle(path: str, kinds: frozenset[str] = NFS) -> str | None:
     return words if known == place else f"{place.relative_to(known)} in {words}"
 
 
-def _of_device(number: int, sys: Path) -> str | None:
-    device = BlockDevice.of_number(number, sys)
-    if device is None:
-        return None
+def own_name(device: BlockDevice) -> str | None:
+    """Return the name that a device keeps on every host and over a reboot; None: it has none."""
     at = device.sys
     part = ""
     if (at / "partition").exists():
@@ -89,15 +87,20 @@ def _of_device(number: int, sys: Path) -> str | None:
     if uuid and uuid.startswith(_VOLUMES):
         return f"{uuid.removeprefix('mpath-')}{part}"
     serial = _text(at / "serial") or _text(at / "device" / "serial")
-    if serial:
-        return f"serial {serial}{part}"
-    return f"device {os.major(number)}:{os.minor(number)} of kernel {_boot()}"
+    return f"serial {serial}{part}" if serial else None
+
+
+def _of_device(number: int, sys: Path) -> str | None:
+    device = BlockDevice.of_number(number, sys)
+    if device is None:
+        return None
+    return own_name(device) or f"device {os.major(number)}:{os.minor(number)} of kernel {_boot()}"
 
 
 def _of_file(path: str, status: os.stat_result) -> str | None:
     mount = mount_of(Path(path))
-    if mount is not None and mount.kind in _NETWORK:
-        return f"{_server(mount)} file {status.st_ino}"
+    if mount is not None and mount.kind in NETWORK:
+        return f"{server(mount)} file {status.st_ino}"
     return f"file {status.st_ino} on {os.major(status.st_dev)}:{os.minor(status.st_dev)} of kernel {_boot()}"
 
 
@@ -111,7 +114,7 @@ def _of_name(path: str) -> str | None:
         return None
 
 
-def _server(mount: Mount) -> str:
+def server(mount: Mount) -> str:
     """Return what is mounted, by its server's address: a host may know the server by another name."""
     options = dict(one.partition("=")[::2] for one in mount.super_options.split(","))
     address, source = options.get("addr"), mount.source
