@@ -251,6 +251,7 @@ RETURNED_BESIDE: Final = {
     ),
     "comparison/settings.py": "names of settings, which are keys of documents",
     "experiment/claims.py": "names of locks, which two processes must write alike",
+    "experiment/target_record.py": "names of targets, which two sessions compare",
     "path/identity.py": "what two hosts compare, and no person reads",
     "watch/shell.py": "programs of a shell",
 }

@@ -137,6 +137,20 @@ def test_a_file_that_is_gone_or_another_one_is_noticed_and_what_a_run_makes_is_n
     assert list(watch.changed()) == []
 
 
+def test_another_file_under_the_number_of_the_first_is_noticed(point: Path) -> None:
+    """Ext4 gives the number of a file that was removed to the next one."""
+    target = point / "data"
+    target.touch()
+    number = target.stat().st_ino
+
+    def replace() -> None:
+        target.unlink()
+        target.touch()
+
+    assert changes_of(str(target), replace) == ["another file has its name"]
+    assert target.stat().st_ino == number
+
+
 def test_a_layout_that_something_took_away_is_noticed_and_what_is_left_of_it_goes(
     device: str, tmp_path: Path
 ) -> None:

@@ -26,9 +26,10 @@ from loadstone.experiment.announcement_lines import lines
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, why_refused
 from loadstone.experiment.recorded_times import RecordedTimes, recorded
 from loadstone.experiment.report_content import measured_runs, story_of, story_on_disk
-from loadstone.experiment.run import ExperimentMeans, open_stopped, prepared_again
+from loadstone.experiment.run import ExperimentMeans, open_stopped, other_targets_of, prepared_again
 from loadstone.experiment.run import run_experiment as run_prepared
 from loadstone.messages import make_error
+from loadstone.plan.safety.guard import Consent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -118,6 +119,8 @@ class PlannedExperiment:
             for one in obstacles_of(plan, looked_at):
                 consent = "needed" if one.needs_consent else "refused"
                 announcement.consent.append({"device": one.what, "found": one.why, "consent": consent})
+        for path, why in () if self.stopped is None else other_targets_of(self.stopped):
+            announcement.consent.append({"device": path, "found": why, "consent": "needed"})
         return announcement
 
 
@@ -270,10 +273,27 @@ def run_experiment(
 
 
 def resume_experiment(
-    directory: Path | str, *, allow_exec: bool = False, **arguments: Unpack[HowArguments]
+    directory: Path | str,
+    *,
+    allow_exec: bool = False,
+    other_targets: Sequence[Path | str] | Consent = (),
+    **arguments: Unpack[HowArguments],
 ) -> Experiment:
-    """Do the runs that are missing of an experiment that stopped. Raises as `run_experiment` does."""
-    return _done(plan_rest(directory, allow_exec=allow_exec), arguments)
+    """Do the runs that are missing of an experiment that stopped. Raises as `run_experiment` does.
+
+    `other_targets`: paths of targets that may be others than those of the runs so far.
+    """
+    return _done(plan_rest(directory, allow_exec=allow_exec), arguments, _others(other_targets))
+
+
+def _others(consent: Sequence[Path | str] | Consent) -> Consent:
+    if isinstance(consent, Consent):
+        return consent
+    return Consent(
+        frozenset(str(one) for one in consent),
+        remedy=lambda needed: f"other_targets=[{', '.join(map(repr, needed))}]",
+        where=PYTHON.at("other_targets"),
+    )
 
 
 def open_experiment(directory: Path | str) -> Experiment:
@@ -283,7 +303,9 @@ def open_experiment(directory: Path | str) -> Experiment:
     return Experiment(path, story_on_disk(path))
 
 
-def _done(planned: PlannedExperiment, arguments: HowArguments) -> Experiment:
+def _done(
+    planned: PlannedExperiment, arguments: HowArguments, other_targets: Consent | None = None
+) -> Experiment:
     out, calibration = arguments.get("out"), arguments.get("calibration", True)
     on = given_hosts(arguments.get("hosts"), divide=arguments.get("divide", False))
     consent = consent_of(arguments.get("accept_data_loss", ()))
@@ -299,6 +321,7 @@ def _done(planned: PlannedExperiment, arguments: HowArguments) -> Experiment:
             maker=checked(planned, on, calibration=calibration),
         ),
         experiment_request("python", planned, on),
+        other_targets,
     )
     if arguments.get("check", True):
         _raise_what_went_wrong(ended)
@@ -351,9 +374,15 @@ def experiment_request(front_end: str, planned: PlannedExperiment, on: GivenHost
 
 
 def run_planned_experiment(
-    planned: PlannedExperiment, means: StudyMeans, request: dict[str, Any]
+    planned: PlannedExperiment,
+    means: StudyMeans,
+    request: dict[str, Any],
+    other_targets: Consent | None = None,
 ) -> Experiment:
-    """Do the runs that are missing, and analyse all."""
+    """Do the runs that are missing, and analyse all.
+
+    `other_targets`: which targets may be others than those of the runs so far.
+    """
 
     def checked(prepared: PreparedExperiment) -> None:
         planned.prepared = prepared  # Without the levels that the kernel does not take.
@@ -371,6 +400,7 @@ def run_planned_experiment(
             result=result_document,
             around=lambda wanted: exec_commands.around(wanted.workload, means.say),
             maker=means.maker,
+            other_targets=other_targets or Consent(),
         ),
         watch=means.watch,
         calibration=means.calibration,

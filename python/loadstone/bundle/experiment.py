@@ -152,6 +152,28 @@ class ExperimentSession(FrozenModel):
     """Name and kernel of the host that its runs are of; None: other hosts made them."""
 
 
+class ExperimentTarget(FrozenModel):
+    """What a path of a target meant, by names that hold over a reboot. What does not apply is empty."""
+
+    path: str
+    boot: str = ""
+    """The start of the host that the names hold for; empty: they outlive it."""
+    device: str = ""
+    """Its own name (WWN, serial number), or what it is made of."""
+    size_bytes: int = 0
+    """Of a device."""
+    point: str = ""
+    """Where its file system is mounted."""
+    file_system: str = ""
+    """Kind, UUID and device, or server."""
+    options: tuple[str, ...] = ()
+    """Of the mount."""
+    file: str = ""
+    """Its number, or the server's handle; empty: it is not there."""
+    born_ns: int | None = None
+    """When the file was made; None: the file system does not tell."""
+
+
 class ExperimentDocument(FrozenModel):
     """`experiment.json`."""
 
@@ -191,6 +213,8 @@ class ExperimentDocument(FrozenModel):
     """Of runs that were done again, or are to be, in the order in which that was noticed."""
     settings: tuple[MachineSetting, ...] = ()
     """What was set for several runs at once (layouts), in order."""
+    targets: tuple[ExperimentTarget, ...] = ()
+    """As the last run left them, and the devices of layouts; of targets on a layout nothing is recorded."""
     sessions: tuple[ExperimentSession, ...] = ()
     """In order; the budget holds for all of them together."""
     ended_because: str | None = None

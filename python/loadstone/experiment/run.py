@@ -27,8 +27,8 @@ from loadstone.bundle.experiment import UnsetLevel
 from loadstone.bundle.write import BundleWriter
 from loadstone.control.layout.build import SeenDevice
 from loadstone.engine.interrupts import Interrupts, leave
-from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, Where
-from loadstone.experiment import allocation, attempts, claims
+from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, RunError, Where
+from loadstone.experiment import allocation, attempts, claims, target_record
 from loadstone.experiment.controller import ExperimentController
 from loadstone.experiment.ledger import BudgetLedger
 from loadstone.experiment.machine_state import Machine, order_of
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         ExperimentDocument,
         ExperimentRun,
         ExperimentSession,
+        ExperimentTarget,
         MachineSetting,
     )
     from loadstone.bundle.study import Point, StudyRecord
@@ -85,6 +86,8 @@ class ExperimentMeans:
     """Entered for each run when the machine is set: commands of job files."""
     maker: RunMaker | None = None
     """Who makes each run; None: it is made on this host."""
+    other_targets: guard.Consent = field(default_factory=guard.Consent)
+    """Which targets may be others than those that the sessions before were measured on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +180,37 @@ def _agreed_session(
     session = _Session(prepared, out_dir, _check_devices(prepared, consent), means, stopped)
     session.machine.agreed = agreed
     session.claim()
-    if stopped is not None and _seal(stopped.path) != stopped.seal:
+    try:
+        session.know_targets(stopped)
+    except BaseException:
         session.machine.end()
-        raise make_error(RefusedError, "experiment.again.went_on", path=stopped.path)
+        raise
     return session
+
+
+def other_targets_of(
+    stopped: StoppedExperiment, now: Sequence[ExperimentTarget] | None = None
+) -> list[tuple[str, str]]:
+    """Return targets other than those of the sessions before, and why; `now`: as they are, where known."""
+    before, points = stopped.document.targets, stopped.earlier.study.points
+    killed = bool(points) and points[-1].status is None
+    looked_at = target_record.looked_at(one.path for one in before) if now is None else now
+    return list(target_record.others(before, looked_at, killed=killed))
+
+
+def _refuse_others(
+    stopped: StoppedExperiment, now: Sequence[ExperimentTarget], agreed: guard.Consent
+) -> None:
+    """Raise RefusedError for targets other than those of the sessions before, unless that is agreed to."""
+    differing = dict(other_targets_of(stopped, now))
+    for path in sorted(agreed.paths):
+        if not any(os.path.realpath(one) == os.path.realpath(path) for one in differing):
+            raise make_error(RefusedError, "experiment.target.not_another", where=agreed.where, path=path)
+    refused = {path: why for path, why in differing.items() if not agreed.given(path, [why])}
+    if refused:
+        words = "; ".join(f"{path}: {why}" for path, why in refused.items())
+        hint = say("experiment.target.another_hint", remedy=agreed.remedy(list(refused)))
+        raise RefusedError(f"{say('experiment.target.another')}: {words}", hint=hint)
 
 
 def _seal(path: Path) -> str | None:
@@ -493,8 +523,11 @@ class _Session:
         def record(settings: Sequence[MachineSetting]) -> None:
             self._record(wanted.name, settings=tuple(settings))
 
-        with self.machine.around(conditions, prepares, record), self._means.around(wanted):
-            yield
+        try:
+            with self.machine.around(conditions, prepares, record), self._means.around(wanted):
+                yield
+        finally:
+            self._know_files()
 
     def claim(self) -> None:
         """Keep from others what the runs change and use. Raises RefusedError where one of them has it."""
@@ -505,6 +538,29 @@ class _Session:
             machine.targets = TargetWatch(tuple(on_host), commands=_has_commands(prepared))
             used += on_host
         machine.claim([*claims.settings(prepared, machine.controls), *claims.things(used)])
+
+    def know_targets(self, stopped: StoppedExperiment | None) -> None:
+        """Note what the targets are, or refuse others than those of the sessions before."""
+        if stopped is not None and _seal(stopped.path) != stopped.seal:
+            raise make_error(RefusedError, "experiment.again.went_on", path=stopped.path)
+        paths = layout_devices(self._prepared) if self._means.maker is None else []
+        now = target_record.looked_at([*paths, *self.machine.targets.paths])
+        if stopped is not None:
+            _refuse_others(stopped, now, self._means.other_targets)
+        self.document = self.document.model_copy(update={"targets": now})
+
+    def _know_files(self) -> None:
+        """Write down what a run made of the files; devices and mounts stay those of the beginning."""
+        before = self.document.targets
+        with contextlib.suppress(RunError):  # What does not answer is told before the next run.
+            now = target_record.looked_at(one.path for one in before)
+            if not self.machine.targets.commands:
+                now = tuple(
+                    one.model_copy(update={"file": new.file, "born_ns": new.born_ns})
+                    for one, new in zip(before, now, strict=True)
+                )
+            self.document = self.document.model_copy(update={"targets": now})
+            self._write()
 
     def rehearse(self, earlier: RehearsedLevels) -> tuple[UnsetLevel, ...]:
         """Return the levels that are not taken. Raises RefusedError for what is for all runs."""

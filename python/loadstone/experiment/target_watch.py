@@ -40,8 +40,8 @@ class TargetIdentity:
     mount: int = 0
     """A number that no other mount gets."""
     options: frozenset[str] = frozenset()
-    file: tuple[int, int] | None = None
-    """Device and inode; None: it is not there."""
+    file: tuple[int, int, int | None] | None = None
+    """Device, inode and birth, which tells two apart that had one inode; None: it is not there."""
 
     @classmethod
     def of(cls, path: str) -> TargetIdentity:
@@ -54,7 +54,7 @@ class TargetIdentity:
             device = BlockDevice.of_number(status.st_rdev)
             return cls(identity_of(path) or path, 0 if device is None else device.size_bytes)
         mount = mount_of(Path(path))
-        file = None if status is None else (status.st_dev, status.st_ino)
+        file = None if status is None else (status.st_dev, status.st_ino, inode.steady_birth_of(path))
         if mount is None:
             return cls(file=file)
         options = MountOptions().read(mount.point) or ""

@@ -140,6 +140,20 @@ def steady_birth_ns(descriptor: int) -> int | None:
     return born_ns(descriptor)
 
 
+def steady_birth_of(path: str) -> int | None:
+    """Return the same of a file by its name, in ns; it is not opened."""
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return steady_birth_ns(descriptor)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
 def has_place_for_ctime(path: str) -> bool:
     """Whether a file's file system is not one of those known to have none. Raises OSError."""
     return file_system_magic(path) not in _WITHOUT_CTIME

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone import Consent
 from loadstone.cli.display import console
+from loadstone.cli.options.arguments import COMMAND_LINE
+from loadstone.errors import Where
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,6 +25,24 @@ EVERY_S: Final = 5.0
 def consent(paths: Iterable[str]) -> Consent:
     """Return the consent given by `--i-accept-data-loss`, asking for the rest on a terminal."""
     return Consent(frozenset(paths), _ask if console.on_terminal() else None, tell=_Looking())
+
+
+def other_targets(paths: Iterable[str]) -> Consent:
+    """Return the consent given by `--other-target`, asking for the rest on a terminal."""
+    return Consent(
+        frozenset(paths),
+        _ask_for_another if console.on_terminal() else None,
+        remedy=lambda needed: " ".join(f"--other-target {path}" for path in needed),
+        where=Where(COMMAND_LINE, option="--other-target"),
+    )
+
+
+def _ask_for_another(path: str, evidence: list[str]) -> str:
+    return _typed(
+        say("experiment.target.another_question", path=path),
+        evidence,
+        say("experiment.target.another_type", path=path),
+    )
 
 
 class _Looking:
@@ -41,13 +62,19 @@ class _Looking:
 
 
 def _ask(path: str, evidence: list[str]) -> str:
+    return _typed(
+        f"{path} would be overwritten:",
+        evidence,
+        f"Type {path} to accept the loss of what is there, or press Enter to stop: ",
+    )
+
+
+def _typed(question: str, evidence: list[str], prompt: str) -> str:
     out = console.console()
-    out.print(f"{path} would be overwritten:", markup=False, style="bold red")
+    out.print(question, markup=False, style="bold red")
     for reason in evidence:
         out.print(f"  {reason}", markup=False)
-    out.print(
-        f"Type {path} to accept the loss of what is there, or press Enter to stop: ", markup=False, end=""
-    )
+    out.print(prompt, markup=False, end="")
     try:
         return input()
     except EOFError:

@@ -33,6 +33,7 @@ def experiment(
     set: Annotated[list[str] | None, Repeat] = None,  # noqa: A002 - the name of the option
     leave_out_unset: Annotated[bool, Flag] = False,
     allow_exec: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    other_target: Annotated[list[str] | None, Repeat] = None,
     output: Annotated[list[Path] | None, Parameter(name=["--output", "-o"], negative="")] = None,
     run_options: RunOptions = RunOptions(),
 ) -> int:
@@ -52,28 +53,34 @@ def experiment(
         Go on without the levels that cannot be set on this host.
     allow_exec
         Permit the commands of factors and of job files to run.
+    other_target
+        Of resume: path of a target that may be another one than before (repeat for several); typed out.
     output
         Of report: file to write it to, .html, .md or .pdf (repeat for several).
     """
-    from loadstone.api import experimenting
-
     parameters = pairs(set or [], "--set", "NAME=VALUE")
-    if action == "report":
-        _refuse_given("report", set=set, leave_out_unset=leave_out_unset, allow_exec=allow_exec)
-        return _report(path, run_options, output or [])
-    _refuse_given(action, output=output)
     begun = "resume" if action == "resume" else "plan of a directory" if path.is_dir() else ""
+    of_file = {"set": set, "leave_out_unset": leave_out_unset}
+    _refuse_given(action, **({} if action == "report" else {"output": output}))
+    _refuse_given(action, **({} if action == "resume" else {"other_target": other_target}))
+    if action == "report":
+        _refuse_given("report", **of_file, allow_exec=allow_exec)
+        return _report(path, run_options, output or [])
     if begun and action != "run":
-        _refuse_given(
-            f"{begun}, which keeps what the experiment began with", set=set, leave_out_unset=leave_out_unset
-        )
+        _refuse_given(f"{begun}, which keeps what the experiment began with", **of_file)
         planned = _rest(path, run_options, allow_exec=allow_exec)
     else:
-        at = SHELL.at("parameters")
-        planned = experimenting.planned(
-            path, parameters, at, leave_out_unset=leave_out_unset, allow_exec=allow_exec
-        )
-    return _plan(planned, json=run_options.json) if action == "plan" else _run(planned, run_options)
+        planned = _of_file(path, parameters, leave_out_unset=leave_out_unset, allow_exec=allow_exec)
+    return _plan(planned, run_options) if action == "plan" else _run(planned, run_options, other_target or [])
+
+
+def _of_file(
+    path: Path, parameters: dict[str, str], *, leave_out_unset: bool, allow_exec: bool
+) -> PlannedExperiment:
+    from loadstone.api.experimenting import planned
+
+    at = SHELL.at("parameters")
+    return planned(path, parameters, at, leave_out_unset=leave_out_unset, allow_exec=allow_exec)
 
 
 def _refuse_given(action: str, **arguments: Any) -> None:
@@ -85,10 +92,10 @@ def _refuse_given(action: str, **arguments: Any) -> None:
             )
 
 
-def _plan(planned: PlannedExperiment, *, json: bool) -> int:
+def _plan(planned: PlannedExperiment, run_options: RunOptions) -> int:
     from loadstone.cli.main import show
 
-    if json:
+    if run_options.json:
         sys.stdout.write(json_format.dumps(planned.document(), indent=2) + "\n")
     else:
         lines = planned.lines
@@ -113,10 +120,10 @@ def _rest(path: Path, run_options: RunOptions, *, allow_exec: bool) -> PlannedEx
     return plan_rest(directory, None if directory == path else path, allow_exec=allow_exec)
 
 
-def _run(planned: PlannedExperiment, run_options: RunOptions) -> int:
+def _run(planned: PlannedExperiment, run_options: RunOptions, others: list[str]) -> int:
     from loadstone.api.experimenting import checked, experiment_request, run_planned_experiment
     from loadstone.api.studies.prepared_study import StudyMeans
-    from loadstone.cli.running.consent import consent
+    from loadstone.cli.running.consent import consent, other_targets
     from loadstone.cli.running.several_runs import shown
 
     on, calibration = run_options.on_hosts(), run_options.calibration
@@ -145,6 +152,7 @@ def _run(planned: PlannedExperiment, run_options: RunOptions) -> int:
             checked=tell_before,
         ),
         experiment_request("experiment", planned, on),
+        other_targets(others),
     )
     return _tell(ended, run_options)
 
