@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
+import os
 import shutil
+import signal
+import threading
+import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,13 +18,16 @@ import pytest
 from loadstone import exitcodes
 from loadstone.api.experimenting import PlannedExperiment
 from loadstone.bundle import experiment as on_disk
+from loadstone.bundle import study as study_on_disk
 from loadstone.errors import InputError, RefusedError
+from loadstone.experiment import attempts, observe
 from loadstone.experiment import run as experiment_run
 from loadstone.experiment.observe import observations
 from loadstone.experiment.prepared import prepare
 from loadstone.experiment.report_content import measured_runs, story_on_disk
 from loadstone.experiment.run import open_stopped, prepared_again
 from loadstone.report.experiment import tables
+from tests.e2e import program
 from tests.experiment.test_experiment_runs import FILE, MachineOfFiles, written
 
 if TYPE_CHECKING:
@@ -26,6 +35,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.study.controller import Next
+
+
+STOPPED_S = 1.2
 
 
 def interrupt(host: MachineOfFiles, path: Path, out: Path, *, runs: int) -> None:
@@ -154,6 +166,89 @@ def test_a_run_that_somebody_disturbed_is_done_again_and_both_are_on_record(
     assert "8 of 8 runs done, 8 valid" in tables.counts(story)
     assert f"something else changed what it rests on: {name} (attempt 1), sysctl of" in tables.counts(story)
     assert open_stopped(out, prepare(path)).notes == ()
+
+
+def stopping(out: Path, *, runs: tuple[int, ...]) -> Callable[[Next], Any]:
+    """Have something stop the engine for most of the time of these runs, as a host does that stands still."""
+
+    def stop() -> None:
+        bundles = sorted(out.glob("runs/*"))
+        if len(bundles) in runs:
+            pid = program.engine_pid(bundles[-1])
+            time.sleep(0.5)
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(STOPPED_S)
+            os.kill(pid, signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def around(_: Next) -> Iterator[None]:
+        begun = len(list(out.glob("runs/*")))
+
+        def wait() -> None:
+            program.until(lambda: len(list(out.glob("runs/*"))) > begun, "the next run")
+            stop()
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        yield
+        thread.join()
+
+    return around
+
+
+def kinds(out: Path) -> list[str | None]:
+    return [one.verdict for one in study_on_disk.read(out).points]
+
+
+@pytest.mark.in_turn
+@pytest.mark.slow
+def test_a_run_that_something_outside_the_load_spoilt_is_done_once_more(tmp_path: Path) -> None:
+    """It stayed as done, in no effect: its combination had one run less for good."""
+    host, out = MachineOfFiles(tmp_path), tmp_path / "out"
+    path = written(tmp_path, FILE.replace("repeats = 2", "repeats = 1"))
+    prepared = prepare(path)
+    spoilt = prepared.document.runs[1].name
+    host.run(prepared, out, resolve=None, around=stopping(out, runs=(2,)))
+    assert [at for at, kind in enumerate(kinds(out)) if kind == "not_valid"] == [1]
+
+    stopped = open_stopped(out, prepared)
+    assert PlannedExperiment(prepared, stopped).missing == [spoilt]
+    (note,) = (one.text for one in stopped.notes)
+    assert f"done once more, because something outside the load made them not valid: {spoilt} (" in note
+    study = host.run(
+        prepared, out, resolve=None, around=stopping(out, runs=(5,)), stopped=stopped
+    ).study.study
+    assert [study.points[at].name for at in (1, 4)] == [f"{spoilt} (attempt 1)", spoilt]
+    assert [at for at, kind in enumerate(kinds(out)) if kind == "not_valid"] == [1, 4]
+    (attempt,) = on_disk.read(out).attempts
+    assert (attempt.run, attempt.rule) == (spoilt, "generator_stopped")
+    assert [one.run for one in observations(out).rows if one.invalid is not None] == [spoilt]
+    story = story_on_disk(out)
+    assert story is not None
+    words = "something outside the load made it not valid: "
+    assert f"{words}{spoilt} (attempt 1), " in tables.counts(story)
+
+    # What comes twice may come always.
+    twice = open_stopped(out, prepared)
+    assert (PlannedExperiment(prepared, twice).missing, twice.notes) == ([], ())
+
+
+def test_a_run_that_its_own_load_made_not_valid_is_not_done_again(tmp_path: Path) -> None:
+    verdict = {"causes": [{"rule": "generator_stopped", "effect": "not_valid", "text": "It stood still."}]}
+    bundle = SimpleNamespace(path=tmp_path)
+    write = (tmp_path / "result.json").write_text
+
+    write(json.dumps({"verdict": verdict}))
+    assert observe.spoilt(bundle, ()) == attempts.Disturbance("It stood still.", "generator_stopped")
+    verdict["causes"].append({"rule": "unwritten_region", "effect": "not_valid", "text": "Holes."})
+    write(json.dumps({"verdict": verdict}))
+    assert observe.spoilt(bundle, ()) is None
+    assert observe.spoilt(bundle, ("unwritten_region",)) is not None
+    verdict["causes"] = [{"rule": "foreign_load", "effect": "limited", "text": "It was shared."}]
+    write(json.dumps({"verdict": verdict}))
+    assert observe.spoilt(bundle, ()) is None
+    write("{")
+    assert observe.spoilt(bundle, ()) is None
 
 
 def interrupted(*_: object) -> None:

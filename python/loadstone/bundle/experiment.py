@@ -120,7 +120,9 @@ class ExperimentAttempt(FrozenModel):
     settings: tuple[MachineSetting, ...] = ()
     """What was set for it, in order."""
     why: str = ""
-    """What somebody else changed while it lasted; empty: it did not complete."""
+    """What somebody else changed while it lasted, or why it is not valid; empty: it did not complete."""
+    rule: str = ""
+    """Of its verdict, which found a reason outside the load; empty: it is done again for another reason."""
 
 
 class ExperimentAim(FrozenModel):

@@ -15,7 +15,7 @@ from loadstone.bundle import layout, members
 from loadstone.bundle import study as study_on_disk
 from loadstone.effects.observations import Aim, Factor, Observation, Observations
 from loadstone.errors import BundleError
-from loadstone.experiment.attempts import counts, not_held
+from loadstone.experiment.attempts import OUTSIDE, Disturbance, counts, not_held
 from loadstone.messages import say
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.study.run_figures import RunFigures
     from loadstone.bundle.experiment import ExperimentDocument
+    from loadstone.bundle.read import Bundle
 
 
 def observations(path: Path, *, unverified: bool = False) -> Observations:
@@ -95,15 +96,28 @@ def _invalid(figures: RunFigures, studied: Sequence[str]) -> str | None:
     why = figures.point.why or say("experiment.run.not_valid")
     if figures.summary is None:
         return why
-    try:
-        verdict = members.table(figures.summary.bundle.path, layout.RESULT).get("verdict") or {}
-        causes = [cause for cause in verdict.get("causes", []) if cause.get("effect") == "not_valid"]
-        others = [cause for cause in causes if cause.get("rule") not in studied]
-    except (BundleError, AttributeError, TypeError):
-        return why  # What a damaged result says of its verdict excuses nothing.
+    causes = _causes(figures.summary.bundle)
+    others = [cause for cause in causes if cause.get("rule") not in studied]
     if causes and not others:
         return None
     return _with_advice(others[0], why) if others else why
+
+
+def spoilt(bundle: Bundle, studied: Sequence[str]) -> Disturbance | None:
+    """Return what made a run not valid where all of it lies outside the load; None: not all does."""
+    others = [cause for cause in _causes(bundle) if cause.get("rule") not in studied]
+    if not others or any(cause.get("rule") not in OUTSIDE for cause in others):
+        return None
+    return Disturbance(str(others[0].get("text", "")), str(others[0].get("rule")))
+
+
+def _causes(bundle: Bundle) -> list[dict[str, Any]]:
+    """Return what makes a run not valid; nothing where a damaged result does not tell."""
+    try:
+        verdict = members.table(bundle.path, layout.RESULT).get("verdict") or {}
+        return [cause for cause in verdict.get("causes", []) if cause.get("effect") == "not_valid"]
+    except (BundleError, AttributeError, TypeError):
+        return []
 
 
 def _with_advice(cause: dict[str, Any], why: str) -> str:

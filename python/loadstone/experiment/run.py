@@ -32,6 +32,7 @@ from loadstone.experiment import allocation, attempts, claims, target_record
 from loadstone.experiment.controller import ExperimentController
 from loadstone.experiment.ledger import BudgetLedger
 from loadstone.experiment.machine_state import Machine, order_of
+from loadstone.experiment.observe import spoilt as spoilt_by
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, load_s, prepare, why_refused
 from loadstone.experiment.read_file import line_of, with_lines
 from loadstone.experiment.rehearsal import Rehearsal, RehearsedLevels
@@ -267,12 +268,24 @@ def open_stopped(path: Path, prepared: PreparedExperiment) -> StoppedExperiment:
     document = document.model_copy(update={"sessions": _sessions(path, document, study.points)})
     read = [_done(path, point) for point in study.points]
     lost = [one.point.name for one in read if attempts.counts(one.point) and one.summary is None]
-    disturbed = attempts.disturbed(document, study.points)
+    spoilt = {one.point.name: why for one in read if (why := _spoilt(one, document.studied)) is not None}
+    disturbed = attempts.disturbed(document, study.points, spoilt)
     points = attempts.renamed([_without_figures(point, lost) for point in study.points], disturbed)
     done = [Done(point, one.summary) for point, one in zip(points, read, strict=True)]
     earlier = EarlierStudy(study.model_copy(update={"points": points}), done)
     notes = tuple(_notes(document, lost, disturbed))
-    return StoppedExperiment(path, attempts.with_attempts(document, points), earlier, notes, seal_then)
+    names = zip(read, points, strict=True)
+    spoilt = {now.name: spoilt[one.point.name] for one, now in names if one.point.name in spoilt}
+    return StoppedExperiment(
+        path, attempts.with_attempts(document, points, spoilt), earlier, notes, seal_then
+    )
+
+
+def _spoilt(one: Done, studied: Sequence[str]) -> attempts.Disturbance | None:
+    """Return what outside the load made a run that completed not valid; None: nothing did."""
+    if one.summary is None or one.point.status != "complete" or one.point.verdict != "not_valid":
+        return None
+    return spoilt_by(one.summary.bundle, studied)
 
 
 def _without_figures(point: Point, lost: Collection[str]) -> Point:
@@ -282,13 +295,18 @@ def _without_figures(point: Point, lost: Collection[str]) -> Point:
     return point.model_copy(update={"status": "failed", "error": say("experiment.again.unreadable_run")})
 
 
-def _notes(document: ExperimentDocument, lost: Sequence[str], disturbed: Mapping[str, str]) -> Iterator[Note]:
+def _notes(
+    document: ExperimentDocument, lost: Sequence[str], disturbed: Mapping[str, attempts.Disturbance]
+) -> Iterator[Note]:
     if lost:
         text = say("experiment.again.unreadable", runs="; ".join(lost))
         yield Note(where=None, text=text, kind="info")
-    if disturbed:
-        runs = "; ".join(f"{name} ({why})" for name, why in disturbed.items())
-        yield Note(where=None, text=say("experiment.again.disturbed", runs=runs), kind="info")
+    for key, by_rule in (("disturbed", False), ("spoilt", True)):
+        runs = "; ".join(
+            f"{name} ({one.why.rstrip('.')})" for name, one in disturbed.items() if bool(one.rule) is by_rule
+        )
+        if runs:
+            yield Note(where=None, text=say(f"experiment.again.{key}", runs=runs), kind="info")
     before = sorted({one.system for one in document.sessions if one.system is not None} - {system()})
     if before:
         text = say("experiment.again.other_system", before="; ".join(before), now=system())

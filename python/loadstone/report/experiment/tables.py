@@ -280,8 +280,11 @@ def counts(story: ExperimentStory) -> str:
         repeats=record.blocks,
     )
     # One that did not complete says so elsewhere; this one has figures, which are in no effect.
-    disturbed = "; ".join(f"{one.name}, {one.why}" for one in record.attempts if one.why)
-    return text + (f" {say('report.experiment.done_again', runs=disturbed)}" if disturbed else "")
+    for key, by_rule in (("done_again", False), ("done_once_more", True)):
+        own = [one for one in record.attempts if one.why and bool(one.rule) is by_rule]
+        runs = "; ".join(f"{one.name}, {one.why.rstrip('.')}" for one in own)
+        text += f" {say(f'report.experiment.{key}', runs=runs)}" if runs else ""
+    return text
 
 
 def _some(number: int, word: str) -> str:
