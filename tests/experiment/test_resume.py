@@ -235,7 +235,7 @@ def test_a_run_that_something_outside_the_load_spoilt_is_done_once_more(tmp_path
 
 def test_a_run_that_its_own_load_made_not_valid_is_not_done_again(tmp_path: Path) -> None:
     verdict = {"causes": [{"rule": "generator_stopped", "effect": "not_valid", "text": "It stood still."}]}
-    bundle = SimpleNamespace(path=tmp_path)
+    bundle: Any = SimpleNamespace(path=tmp_path)
     write = (tmp_path / "result.json").write_text
 
     write(json.dumps({"verdict": verdict}))

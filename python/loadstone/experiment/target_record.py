@@ -16,12 +16,12 @@ from loadstone.control.file_system_name import IN_MEMORY, stable_name
 from loadstone.control.layout.build import identity_of
 from loadstone.control.mounts import MountOptions
 from loadstone.messages import say
-from loadstone.path import btrfs
+from loadstone.path import btrfs, inode
 from loadstone.path.block import BlockDevice
 from loadstone.path.child import run_in_child
 from loadstone.path.identity import BOOT_ID, NETWORK, NFS, file_handle, own_name, server
 from loadstone.path.mounts import mount_of
-from loadstone.plan.safety import inode, marker
+from loadstone.plan.safety import marker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
