@@ -10,6 +10,7 @@ import pytest
 
 from loadstone.analysis import watched
 from loadstone.analysis.summary import summarise
+from loadstone.audit.from_bundle import client_disks
 from loadstone.audit.judge import judge_case
 from loadstone.audit.rule import Answer, CannotTell, Clear, Finding, NotMine
 from loadstone.audit.rules import (
@@ -24,7 +25,8 @@ from loadstone.audit.rules import (
 from loadstone.audit.run import cases_of_run
 from loadstone.audit.watched_hosts import Watched
 from loadstone.bundle.read import Bundle
-from tests.audit.cases import run
+from loadstone.path.layers import DataPath, Layer
+from tests.audit.cases import disk, file, run
 from tests.audit.test_course_rules import loop, on_time
 from tests.support import runs
 from tests.support.runs import MadeJob
@@ -74,6 +76,27 @@ def one(answer: Answer) -> Finding:
     assert isinstance(answer, tuple), answer
     assert len(answer) == 1
     return answer[0]
+
+
+def test_a_local_disk_is_the_storage_and_a_device_over_a_served_file_the_way_to_it() -> None:
+    """Seen with --watch me=local: the disk that did all I/O was left out, and memory had answered."""
+    disk_here = (
+        Layer(name="/data/f", kind="file", below=("ext4 on /data",)),
+        Layer(name="ext4 on /data", kind="file_system", below=("vda",)),
+        Layer(name="vda", kind="disk", counters="block.vda"),
+    )
+    served = (
+        Layer(name="loop1", kind="loop", below=("/run/x",), counters="block.loop1"),
+        Layer(name="/run/x", kind="file", below=("fuse on /run/x",)),
+        Layer(name="fuse on /run/x", kind="fuse"),
+    )
+    local, remote = (
+        file(path_layers=DataPath(target=layers[0].name, layers=layers)) for layers in (disk_here, served)
+    )
+    assert client_disks([local]) == set()
+    assert "loop1" in client_disks([local, remote])
+    assert "vda" not in client_disks([local, remote])
+    assert client_disks([disk(carriers=("block.sda",), path_layers=None)]) == {"sda"}
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -58,6 +58,8 @@ AGAIN: Final = 3
 SEVERAL: Final = ("repeat", "until", "more")
 """Options with which a command line is of several runs."""
 CONSENT: Final = "--i-accept-data-loss"
+ELSEWHERE: Final = ("fuse", "network_file_system", "network_block")
+"""Kinds of layers below which the storage is another program's or another host's."""
 
 
 def cases(made: Summary, beside: Sequence[shape.LoadBeside] = ()) -> list[shape.Case]:
@@ -176,7 +178,7 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
         same_sequence_before=_again(measurement, total.line),
         job_facts=phase_facts(measurement, total.line),
         probed=probed,
-        watched=watched_hosts.of_phase(measurement, bounds, own_disks(layers, readings.targets)),
+        watched=watched_hosts.of_phase(measurement, bounds, client_disks(readings.targets)),
         probe_command=_probe_command(measurement, total.line, probed),
         beside=tuple(beside),
     )
@@ -193,10 +195,22 @@ def _histograms(total: Total) -> dict[shape.Op, Histogram]:
     return {op: latency.histogram for op, latency in latencies.items() if latency is not None}
 
 
-def own_disks(layers: Sequence[LayerFlow], used: Sequence[shape.TargetState]) -> frozenset[str]:
-    """Return the devices on this host's side of the path."""
-    carriers = [name.partition(".")[2] for one in used for name in one.carriers if name.startswith("block.")]
-    return frozenset([*carriers, *(layer.name for layer in layers)])
+def client_disks(used: Sequence[shape.TargetState]) -> frozenset[str]:
+    """Return the devices of this host that stand on storage elsewhere: they are the client's side of it.
+
+    A disk with nothing below it on the way is the storage itself, also where its host is watched.
+    """
+    names: set[str] = set()
+    for one in used:
+        if one.path_layers is None:
+            names |= {name.partition(".")[2] for name in one.carriers if name.startswith("block.")}
+            continue
+        remote: set[str] = set()
+        for layer in reversed(one.path_layers.layers):
+            if layer.kind in ELSEWHERE or remote & set(layer.below):
+                remote.add(layer.name)
+        names |= remote
+    return frozenset(names)
 
 
 def _load_of_targets(

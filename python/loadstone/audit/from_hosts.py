@@ -12,12 +12,12 @@ from loadstone.audit import case as shape
 from loadstone.audit import watched_hosts
 from loadstone.audit.from_bundle import (
     cases,
+    client_disks,
     loads,
     measured,
     measured_bounds,
     measured_series,
     name_of_stage,
-    own_disks,
 )
 from loadstone.bundle.earlier_runs import sequence
 from loadstone.plan.derived import targets_of
@@ -101,9 +101,8 @@ def _case_of_all(
     streams = {part.name: _streams(part, stage) for part in (record.hosts if record is not None else ())}
     parts = [part for part in (record.hosts if record is not None else ()) if streams[part.name]]
     skews_ns = _start_skews_ns(made, stage, parts)
-    # A disk of a host that makes load is not the storage's, also where that host is watched.
     own = [phase.case for phase in phases.values()]
-    disks = frozenset[str]().union(*(own_disks(case.layers, case.targets) for case in own))
+    disks = frozenset[str]().union(*(client_disks(case.targets) for case in own))
     return shape.Case(
         name=f"{ALL_HOSTS}: {name_of_stage(made.within(stage, 'job'), stage)}" if named else ALL_HOSTS,
         source="hosts",

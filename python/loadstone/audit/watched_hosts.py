@@ -48,8 +48,8 @@ class Watched:
     rows: pl.DataFrame
     same_host: bool = False
     tracks: dict[str, Track] = field(default_factory=dict)
-    own_disks: frozenset[str] = frozenset()
-    """Devices of the load generator, where it is the same machine: they are not the storage's."""
+    client_disks: frozenset[str] = frozenset()
+    """The load generator's way to it, where it is the same machine: they are not the storage's."""
 
     @property
     def seconds(self) -> float:
@@ -86,7 +86,7 @@ class Watched:
     def lowest_disks(self) -> list[str]:
         """The disks below which there are no others."""
         disks = watched.lowest_disks(self.things("disk"), self.facts)
-        return [name for name in disks if name not in self.own_disks]
+        return [name for name in disks if name not in self.client_disks]
 
     @property
     def disks_use(self) -> dict[str, Track]:
@@ -104,14 +104,14 @@ class Watched:
 
 
 def of_phase(
-    measurement: Measurement, bounds_ns: tuple[int, int], own_disks: frozenset[str]
+    measurement: Measurement, bounds_ns: tuple[int, int], client_disks: frozenset[str]
 ) -> tuple[Watched, ...]:
     """Return every watched host in the time of a phase."""
     hosts = []
     for host in watched.hosts(measurement.bundle):
         rows = watched.within(host.rows, bounds_ns)
         tracks = {one.key: one for one in watched.tracks(rows, host.facts)}
-        disks_of_job = own_disks if host.same_host else frozenset[str]()
+        disks_of_job = client_disks if host.same_host else frozenset[str]()
         hosts.append(Watched(host.name, host.kind, host.facts, rows, host.same_host, tracks, disks_of_job))
     return tuple(hosts)
 
