@@ -26,6 +26,10 @@ METHODS: Final = frozenset(("error", "refusal", "wrong"))
 """Of jobs and of values of job files: each makes an error of its own place."""
 SPEAKERS: Final = {"say": 0, "template": 0, "cannot_tell": 0, "make_error": 1} | dict.fromkeys(METHODS, 0)
 """What takes a key, and as which of its arguments."""
+PRINTERS: Final = dict.fromkeys(
+    ("tell", "print", "say", "_say", "write", "writelines", "Text", "append", "run_in_child", "doubts"), 0
+)
+"""What shows a text to a person, or collects texts that are shown."""
 OWN_VALUES: Final = {
     "cannot_tell": {"essential"},
     "make_error": {"where", "hint"},
@@ -103,7 +107,7 @@ def code() -> list[tuple[str, ast.expr | ast.Return]]:
         for node in walked(ast.parse(file.read_text()))
         if isinstance(node, ast.JoinedStr)
         or (isinstance(node, ast.Constant) and isinstance(node.value, str))
-        or (isinstance(node, ast.Call) and (called(node) in SPEAKERS or any(said_by(node))))
+        or (isinstance(node, ast.Call) and (called(node) in SPEAKERS | PRINTERS or any(said_by(node))))
         or isinstance(node, ast.Return | ast.Yield)
     ]
 
@@ -275,10 +279,59 @@ def returned() -> list[tuple[str, str]]:
     return [
         (at, text)
         for at, text in dict.fromkeys(texts)
-        if len(re.findall(r"(?<![\w/.-])[a-z]{2,}(?![\w/.-])", text)) >= LEAST_WORDS
-        and not text.startswith("<")
-        and "\n" not in text
+        if is_text(text) and not text.startswith("<") and "\n" not in text
     ]
+
+
+PRINTED_BESIDE: Final = {
+    **dict.fromkeys(("analysis/", "audit/"), "a digest names their code"),
+    **dict.fromkeys(
+        ("cli/fio/", "report/fio/", "report/vdbench/", "report/iometer.py"),
+        "texts of the programs they stand for",
+    ),
+    **dict.fromkeys(
+        ("cli/process/", "cli/main.py", "uncaught.py"),
+        "said where a part of the program cannot be loaded, or there is no memory",
+    ),
+    **dict.fromkeys(
+        ("formats/fio/option_page.py", "formats/vdbench/keyword_page.py", "workload/catalogue/docs_page.py"),
+        "heads of tables of generated pages",
+    ),
+}
+"""Files and rooms that show texts of their own, and why."""
+
+
+def parts_of(expression: ast.expr) -> Iterator[ast.Constant | ast.JoinedStr]:
+    """The texts of an expression, those that are joined or repeated in it among them."""
+    match expression:
+        case ast.Call(func=ast.Attribute(value=between, attr="join" | "format"), args=args):
+            for one in (between, *args):
+                yield from parts_of(one)
+        case ast.GeneratorExp(elt=one) | ast.ListComp(elt=one) | ast.Starred(value=one):
+            yield from parts_of(one)
+        case ast.Tuple(elts=every) | ast.List(elts=every):
+            for one in every:
+                yield from parts_of(one)
+        case _:
+            yield from texts_in(expression)
+
+
+def is_text(text: str) -> bool:
+    """Whether so many words stand in it as make a sentence; names of files and options are none."""
+    return len(re.findall(r"(?<![\w/.-])[a-z]{2,}(?![\w/.-])", text)) >= LEAST_WORDS
+
+
+@functools.cache
+def printed() -> list[tuple[str, str]]:
+    """Every text that is shown as it stands in the code, with its place and X for each value."""
+    texts = [
+        (f"{name}:{text.lineno}", plain(text, "X"))
+        for name, node in code()
+        if isinstance(node, ast.Call) and called(node) in PRINTERS
+        for argument in (*node.args, *(one.value for one in node.keywords))
+        for text in parts_of(argument)
+    ]
+    return [(at, text) for at, text in dict.fromkeys(texts) if is_text(text)]
 
 
 def fields(template: str) -> set[str]:
@@ -336,9 +389,8 @@ def test_every_call_gives_the_values_its_template_names() -> None:
     for place, node in code():
         if not (isinstance(node, ast.Call) and (speaker := called(node)) in SPEAKERS and node.args):
             continue
-        if isinstance(node.func, ast.Attribute) and (
-            speaker not in {"error", "wrong"} or not list(said_by(node))
-        ):
+        of = getattr(node.func.value, "id", "") if isinstance(node.func, ast.Attribute) else "messages"
+        if of != "messages" and (speaker not in {"error", "wrong"} or not list(said_by(node))):
             continue
         if speaker == "template" or any(one.arg is None for one in node.keywords):
             continue
@@ -456,6 +508,21 @@ def test_texts_that_a_function_returns_are_in_the_catalogue_or_its_file_has_a_re
     assert beside == []
     places = [at for at, _ in returned()]
     assert [one for one in RETURNED_BESIDE if not any(at.startswith(one) for at in places)] == []
+
+
+def test_texts_that_are_shown_are_in_the_catalogue_or_their_file_has_a_reason() -> None:
+    assert [(at, text) for at, text in printed() if not at.startswith(tuple(PRINTED_BESIDE))] == []
+    places = [at for at, _ in printed()]
+    assert [one for one in PRINTED_BESIDE if not any(at.startswith(one) for at in places)] == []
+
+
+def test_a_text_is_found_in_whatever_is_joined_and_shown() -> None:
+    source = 'say("; ".join([f"one of {x} is gone", *(f"{y} is not here any more" for y in z)]))'
+    (call,) = ast.parse(source, mode="eval").body.args  # type: ignore[attr-defined]
+    assert [text for one in parts_of(call) if is_text(text := plain(one, "X"))] == [
+        "one of X is gone",
+        "X is not here any more",
+    ]
 
 
 def test_a_text_is_found_wherever_a_function_may_return_it_from() -> None:

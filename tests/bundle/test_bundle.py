@@ -249,7 +249,7 @@ def test_a_row_without_its_priority_is_no_row_of_the_run(tmp_path: Path) -> None
     table.with_columns(priority.alias("priority")).write_parquet(file)
     bundle = Bundle.open(runs.reseal(path))
     assert bundle.samples().height == table.height - 1
-    assert "1 rows of the samples are not of this run" in " ".join(bundle.faults)
+    assert "1 row of the samples is not of this run" in " ".join(bundle.faults)
 
 
 def test_events_that_are_lost_are_named_where_there_are_samples(tmp_path: Path) -> None:

@@ -50,5 +50,5 @@ def test_one_device_under_other_names_is_told() -> None:
         each.tell = lambda *words, name=each.name: found.append((name, *words))
     checking._compare(cast("Any", every), HostsFile())
     assert [one[:4] for one in found] == [
-        ("h1", "target /dev/sdc", "warn", "seen by h2:/dev/sdb, h3:/dev/sdb, too")
+        ("h1", "target /dev/sdc", "warn", "h2:/dev/sdb, h3:/dev/sdb reach the same target")
     ]

@@ -15,7 +15,7 @@ from loadstone.api.jobs.job_changes import JobArguments, JobChanges, job_of
 from loadstone.api.jobs.read_workload import resolution, workload
 from loadstone.engine.plan_check import memory_bytes
 from loadstone.errors import InputError, RefusedError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.path.child import run_in_child
 from loadstone.plan import tree_jobs
 from loadstone.plan.derived import asked_operations, changes_trees, targets_of
@@ -221,7 +221,7 @@ def obstacles_of(plan: Plan, looked_at: set[str]) -> list[Obstacle]:
         return [(one.path, one.refused, one.needs_consent) for one in findings]
 
     obstacles: list[Obstacle] = []
-    for path, refused, doubts in run_in_child(look, doing="looking at the targets"):
+    for path, refused, doubts in run_in_child(look, doing=say("path.child.looking.targets")):
         looked_at.add(path)
         obstacles += [Obstacle(path, why) for why in refused]
         obstacles += [Obstacle(path, why, needs_consent=True) for why in doubts if not refused]

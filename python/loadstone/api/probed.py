@@ -14,7 +14,7 @@ from loadstone.bundle.disk import Disk
 from loadstone.errors import InputError, Where
 from loadstone.formats.fio.numbers import SECOND_NS, Reading, time_ns
 from loadstone.formats.fio.read import TextSource, read_jobfiles
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -82,7 +82,8 @@ class ProbedFigures(SealedFigures):
         if probed is None:
             return result
         if not any(one.seconds for one in probed.tried):
-            self.tell(f"no probe was done: {probed.left_out[-1].why if probed.left_out else probed.ended}")
+            reason = probed.left_out[-1].why if probed.left_out else probed.ended
+            self.tell(say("probe.done.none", reason=reason))
         Disk().put(bundle.path / layout.PROBED, probed.model_dump_json(indent=2).encode() + b"\n")
         return super().document(type(bundle)(bundle.path, bundle.manifest, verified=bundle.verified))
 

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO, Final
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from loadstone import messages
 from loadstone.bundle import layout, members
 from loadstone.errors import BundleError, as_text, system_error_number
 from loadstone.messages import make_error, say
@@ -143,18 +144,18 @@ def pieces(path: Path, schema: pl.Schema, say: Callable[[str], None] | None = No
     with members.open_member(path.parent, path.name) as file:
         lost = 0
         try:
-            messages = _messages(file, os.fstat(file.fileno()).st_size)
-            header = next(messages, None)
-            for together in _together(messages):
+            stream = _messages(file, os.fstat(file.fileno()).st_size)
+            header = next(stream, None)
+            for together in _together(stream):
                 # The schema is there: it comes first.
                 tables, unreadable = _salvaged(header or b"", together, schema, path)
                 lost += unreadable
                 yield from tables
         except DamagedError as error:
             if say is not None:
-                say(f"{path.name} is damaged from byte {error}")
+                say(messages.say("bundle.fault.damaged_from", file=path.name, byte=str(error)))
         if lost and say is not None:
-            say(f"{path.name}: {lost} of its intervals cannot be read")
+            say(messages.say("bundle.fault.intervals", file=path.name, count=lost))
 
 
 def _together(messages: Iterable[bytes]) -> Iterator[list[bytes]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from loadstone import messages
 from loadstone.bundle import layout, members, sealed_tables
 from loadstone.bundle.arrows import for_polars, told_by_the_system
 from loadstone.bundle.json_lines import read_lines
@@ -65,7 +66,7 @@ def host_rows(
     )
     lost = table.height - right.height
     if lost and say is not None:
-        say(f"{sealed}: {lost} of its {table.height} rows have no time")
+        say(messages.say("bundle.fault.no_time", file=sealed, count=lost, rows=table.height))
     return right
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import from_json
 
+from loadstone import messages
 from loadstone.bundle import members
 from loadstone.messages import say
 
@@ -49,7 +50,7 @@ def read_lines(
         else:
             wrong.append(number)
     if wrong and say is not None:
-        say(f"{path.name}: {_line_numbers(wrong)} cannot be read")
+        say(messages.say("bundle.fault.unreadable", file=path.name, place=_line_numbers(wrong)))
     return objects
 
 

@@ -275,9 +275,9 @@ class Bundle:
             wrong += mended
             yield right
         if impossible:
-            self._say(f"{impossible} rows of the samples are not of this run")
+            self._say(say("bundle.fault.samples", count=impossible))
         if wrong and set(layout.NUMBERS) <= set(columns):
-            self._say(f"latencies of {wrong} rows of the samples cannot be computed with")
+            self._say(say("bundle.fault.latencies", count=wrong))
 
     def samples_fault(self) -> str | None:
         """Read the samples; return in words why not all of them can be read, None where they can."""
@@ -319,7 +319,7 @@ class Bundle:
         table = pl.concat(pieces)
         right = table.filter(sealed_tables.possible_ios(self._known_plan))
         if right.height < table.height:
-            self._say(f"{table.height - right.height} rows of the I/Os are not of this run")
+            self._say(say("bundle.fault.ios", count=table.height - right.height))
         return right
 
     def host(self, *starts: str) -> pl.DataFrame:
@@ -409,7 +409,7 @@ class Bundle:
             self._fault(error)
             return None
         for place in wrong[:MOST_NAMED]:
-            self._say(f"{name}: {place} cannot be read")
+            self._say(say("bundle.fault.unreadable", file=name, place=place))
         return document
 
     def _document(self, name: str) -> Any:

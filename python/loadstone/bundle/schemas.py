@@ -479,7 +479,7 @@ def pruned(document: Any, shape: TypeAdapter[Any]) -> tuple[Any, list[str]]:
         except ValidationError as error:
             wrong = {_reachable(document, one["loc"]) for one in error.errors(include_url=False)}
             for place in sorted(wrong, key=_last_first, reverse=True):
-                places.append(".".join(map(str, place)) or "all of it")
+                places.append(".".join(map(str, place)) or say("bundle.fault.all"))
                 if not place:
                     return None, places
                 _leave_out(document, place)

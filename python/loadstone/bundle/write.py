@@ -63,7 +63,7 @@ class BundleWriter:
     @staticmethod
     def check(directory: Path) -> None:
         """Raise `BundleError` when a bundle could not be begun here; create nothing."""
-        run_in_child(lambda: _check(directory), doing=f"looking at {directory} for the bundle")
+        run_in_child(lambda: _check(directory), doing=say("path.child.looking.bundle", directory=directory))
 
     @classmethod
     def create(

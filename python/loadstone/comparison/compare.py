@@ -388,10 +388,7 @@ def _of_errors(
         )
     ]
     if single:
-        warnings.append(
-            f"one valid run of some patterns of {', '.join(single)}: the errors are from within a run and "
-            "know nothing of how much runs differ; --repeat 3 or more makes the comparison sure"
-        )
+        warnings.append(say("comparison.sides.one_run", sides=", ".join(single)))
     # What is tested by the scatter of the other side's repeats can be compared.
     tested = {(one.row, side) for one in effects if one.raw_p is not None for side in (0, one.side)}
     mute = [
@@ -401,9 +398,7 @@ def _of_errors(
         if (cell := row.cells[at]) is not None and _tells_no_error(cell) and (number, at) not in tested
     ]
     if mute:
-        warnings.append(
-            f"no error is known of {_some(mute)}: a single figure cannot be compared; give several runs of it"
-        )
+        warnings.append(say("comparison.sides.no_error", patterns=_some(mute)))
     return warnings
 
 

@@ -282,7 +282,8 @@ class Machine:
         order = order_of(self.whole, layout, self.label)
         self._refuse_changed(order)
         changes = self.changes()
-        self.tell(f"building {layout} on {', '.join(order.used) or order.description.source or ''}")
+        devices = ", ".join(order.used) or order.description.source or ""
+        self.tell(say("experiment.layout.building", layout=layout, devices=devices))
         self.for_all.append(
             MachineSetting(control="layout", subject=layout, before=NOTHING, asked=_layout_words(order))
         )

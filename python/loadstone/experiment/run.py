@@ -382,7 +382,7 @@ def _check_devices(prepared: PreparedExperiment, consent: guard.Consent) -> guar
     if devices:
         with answering(*questions):
             run_in_child(
-                lambda: _look(prepared, devices, asking), doing="looking at the devices of the layouts"
+                lambda: _look(prepared, devices, asking), doing=say("path.child.looking.layout_devices")
             )
     return _of_runs(prepared, consent, set(devices))
 

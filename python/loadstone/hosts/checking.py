@@ -82,10 +82,13 @@ def _ask(one: _Asked, hosts: HostsFile, targets: list[str]) -> None:
         order = greeting(hosts, one.name, run=number, holder=number)
         one.link.tell({**order, "lost_after_s": hosts.run.lost_after_s + LOOK_S})
         hello = one.told = one.answer("hello", hosts.run.connect_s)
-        one.tell("reachable", "ok", f"{hello['host_name']}, kernel {hello['kernel']}, {hello['cpus']} CPUs")
+        reached = say(
+            "hosts.check.reachable", host=hello["host_name"], kernel=hello["kernel"], cpus=hello["cpus"]
+        )
+        one.tell("reachable", "ok", reached)
         if hello["version"] != __version__:
-            difference = f"loadstone {hello['version']}; here is {__version__}"
-            one.tell("version", "fail", difference, "loadstone hosts install HOSTS")
+            difference = say("hosts.check.version", there=hello["version"], here=__version__)
+            one.tell("version", "fail", difference, say("hosts.check.version_hint"))
             return
         one.tell("version", "ok", f"loadstone {hello['version']}")
         _tell_clocks(one, clocks(one.link))
@@ -108,26 +111,29 @@ def _ask(one: _Asked, hosts: HostsFile, targets: list[str]) -> None:
 
 def _tell_clocks(one: _Asked, host_clocks: Clocks) -> None:
     off_ns, error_ns = host_clocks.wall.offset_ns, host_clocks.wall.error_ns
-    text = f"{off_ns / 1e6:+.3f} ms ± {error_ns / 1e6:.3f} ms against here"
+    text = say("hosts.check.clock", offset_ms=f"{off_ns / 1e6:+.3f}", error_ms=f"{error_ns / 1e6:.3f}")
     if abs(off_ns) > CLOCK_OFF_NS:
         # The start is told in the host's monotonic clock, so it does not suffer.
-        one.tell("clock", "warn", text, "synchronise it (chrony); its logs do not match others'")
+        one.tell("clock", "warn", text, say("hosts.check.clock_hint"))
     else:
         one.tell("clock", "ok", text)
 
 
 def _tell_target(one: _Asked, path: str, seen: dict[str, Any]) -> None:
     if seen.get("missing"):
-        one.tell(f"target {path}", "fail", str(seen["missing"]), "attach it to this host, or leave it out")
+        one.tell(f"target {path}", "fail", str(seen["missing"]), say("hosts.check.missing_hint"))
         return
-    parts = [str(seen["identity"] or "no identity of its own"), f"path {' > '.join(seen['layers'])}"]
+    parts = [
+        str(seen["identity"] or say("hosts.check.no_identity")),
+        say("hosts.check.path", layers=" > ".join(seen["layers"])),
+    ]
     if seen.get("ceiling"):
-        parts.append(f"at most {seen['ceiling']}")
+        parts.append(say("hosts.check.ceiling", ceiling=str(seen["ceiling"])))
     used = seen.get("in_use") or []
     if used:
-        one.tell(f"target {path}", "warn", "; ".join([*parts, *used]), "free it before a run that writes")
+        one.tell(f"target {path}", "warn", "; ".join([*parts, *used]), say("hosts.check.in_use_hint"))
     else:
-        one.tell(f"target {path}", "ok", "; ".join([*parts, "free of users"]))
+        one.tell(f"target {path}", "ok", "; ".join([*parts, say("hosts.check.free")]))
 
 
 def _compare(every: list[_Asked], hosts: HostsFile) -> None:
@@ -146,9 +152,8 @@ def _compare(every: list[_Asked], hosts: HostsFile) -> None:
     for group in shared_targets(targets, hosts.shared):
         (host, path), *others = group.places
         names = [other if elsewhere == path else f"{other}:{elsewhere}" for other, elsewhere in others]
-        by_name[host].tell(
-            f"target {path}", "warn", f"seen by {', '.join(names)}, too", "--divide gives each host its part"
-        )
+        text = say("hosts.check.shared", hosts=", ".join(names))
+        by_name[host].tell(f"target {path}", "warn", text, say("hosts.check.shared_hint"))
 
 
 def _as_read(path: str, target: dict[str, Any]) -> SeenTarget:

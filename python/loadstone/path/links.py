@@ -94,7 +94,7 @@ def to_address(build: Builder, address: str | None, peer: str, *, connections: i
     """Add the interface that leads to a peer; `connections` is how many it is spread over."""
     name = interface_to(address, build.proc) if address else None
     if name is None:
-        build.gap(say("path.gap.route", peer=peer, address=address or "an unknown address"))
+        build.gap(say("path.gap.route", peer=peer, address=address or say("path.gap.unknown_address")))
         return []
     return [interface(build, name, connections=connections)]
 

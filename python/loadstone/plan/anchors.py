@@ -77,12 +77,13 @@ class Structure:
         for name in ("depth", "width", "files"):
             was, now = getattr(self, name), getattr(other, name)
             if was != now:
-                differences.append(f"{name} was {was}, is {now}")
+                differences.append(say("plan.mark.number_differs", name=name, before=str(was), now=str(now)))
         if self.everywhere != other.everywhere:
             words = ("bottom", "all")
-            differences.append(f"distribution was {words[self.everywhere]}, is {words[other.everywhere]}")
+            before, now = words[self.everywhere], words[other.everywhere]
+            differences.append(say("plan.mark.distribution", before=before, now=now))
         if (self.sizes, self.around) != (other.sizes, other.around):
-            differences.append("the sizes differ")
+            differences.append(say("plan.mark.sizes"))
         return differences
 
 

@@ -72,7 +72,7 @@ def resolve(
 
     return run_in_child(
         look,
-        doing=f"looking at the targets of {workload.name}",
+        doing=say("path.child.looking.targets_of", name=workload.name),
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from loadstone.errors import RunError
 from loadstone.explanations.readings import ProbeReading, Tried
 from loadstone.explanations.weigh import text
+from loadstone.messages import say
 from loadstone.path.child import run_in_child
 from loadstone.plan.model import TargetKind
 from loadstone.probe.base import reads
@@ -43,7 +44,7 @@ def look(base: Base) -> Tried | None:
         return None
     began, places = time.monotonic(), _places(base)
     try:
-        zeros = run_in_child(lambda: _looked_at(places, began), doing="looking at what was read")
+        zeros = run_in_child(lambda: _looked_at(places, began), doing=say("path.child.looking.blocks_read"))
     except RunError:
         return None  # The probes will tell of a target that does not answer, or of a host without a process.
     if len(zeros) < LEAST:

@@ -186,12 +186,12 @@ def probe(
             ran = run(chosen, number)
         except LoadstoneError as error:
             left.append(LeftOut(name=chosen.probe.name, why=str(error)))
-            tell(f"probe {chosen.probe.name}: not done: {error}")
+            tell(say("probe.done.not_done", name=chosen.probe.name, reason=str(error)))
             continue
         done = _tried(base, chosen, ran, clock() - started)
         overhead_s = max(0.0, done.seconds - chosen.turns.seconds) if ran.complete else overhead_s
         tried.append(done)
-        tell(f"probe {done.name} ({done.seconds:.1f} s): {done.result}")
+        tell(say("probe.done.result", name=done.name, took_s=done.seconds, result=done.result))
         if not ran.complete:
             ended = INTERRUPTED
             if ran.failure is not None:

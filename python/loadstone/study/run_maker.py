@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from loadstone.engine import plan_check
 from loadstone.engine.calibrate import shape
 from loadstone.errors import InputError, RefusedError, each, raise_all
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.path.child import answering, run_in_child
 from loadstone.plan import tree_jobs
 from loadstone.plan.derived import changes_trees
@@ -177,4 +177,4 @@ def _secure(plans: Sequence[Plan], consent: guard.Consent) -> None:
                 guard.secure(plan, asking)
 
     with answering(*questions):
-        run_in_child(look, doing="looking at the targets of the study")
+        run_in_child(look, doing=say("path.child.looking.targets_of_study"))

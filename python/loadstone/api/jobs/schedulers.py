@@ -10,6 +10,7 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loadstone import messages
 from loadstone.control.all_controls import Controls
 from loadstone.control.changes import Changes
 from loadstone.errors import LoadstoneError
@@ -44,8 +45,14 @@ def as_asked(workload: Workload, plan: Plan, say: Callable[[str], None]) -> Iter
                         error.message, where=job.at("process.ioscheduler"), hint=error.hint
                     ) from None
                 for change in applied:
-                    now = f"{change.setting}: {change.after} instead of {change.before}"
-                    say(f"{now}, until the run is over")
+                    say(
+                        messages.say(
+                            "api.job.scheduler_set",
+                            setting=str(change.setting),
+                            now=change.after,
+                            before=change.before,
+                        )
+                    )
         yield
 
 

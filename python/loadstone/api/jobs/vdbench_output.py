@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError, LoadstoneError
+from loadstone.messages import say
 from loadstone.report.runs_to_export import open_runs
 from loadstone.report.vdbench import anchor_pages, pages
 from loadstone.report.vdbench.directory import Directory
@@ -69,7 +70,7 @@ class Output:
             self._directory.grow(self._pages.all)
         except LoadstoneError as error:
             self._broken = True
-            self._say(f"{error}; the run goes on")
+            self._say(say("api.vdbench.run_goes_on", reason=str(error)))
 
     def end(self, _done: Done, _number: int, _expected: int | None, _left_s: float | None) -> None:
         """Add what is known of a run once its bundle is sealed."""
@@ -94,7 +95,7 @@ class Output:
             if output_pages is not None:
                 self._directory.settle(output_pages.all)
         except LoadstoneError as error:
-            self._say(f"{error}; `loadstone export {study} vdbench DIR` writes the pages elsewhere")
+            self._say(say("api.vdbench.write_elsewhere", reason=str(error), study=study))
 
 
 class _RunPages:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from loadstone import units
+from loadstone import messages
 from loadstone.notes import once, place
 from loadstone.printable import message
 from loadstone.screen import Screen
@@ -40,7 +40,7 @@ def say(text: str) -> None:
 
 def memory(needed_bytes: int) -> None:
     """Say, before the start, how much memory the engine will hold."""
-    say(f"the engine needs {units.size(needed_bytes)} of memory")
+    say(messages.say("cli.run.memory", needed_bytes=needed_bytes))
 
 
 def notes(unsorted: Iterable[Note]) -> None:

@@ -150,8 +150,10 @@ class LiveProgress:
         layout = board.layout()
         if layout is not None:
             share = layout.done_bytes / layout.total_bytes if layout.total_bytes else 1.0
-            done, total = units.size(layout.done_bytes), units.size(layout.total_bytes)
-            return Text(f"writing the test files: {done} of {total} ({share:.0%})")
+            done, total = layout.done_bytes, layout.total_bytes
+            return Text(
+                say("cli.run.writing_files", done_bytes=done, total_bytes=total, share=f"{share:.0%}")
+            )
         rows, total_row, errors = board.take()
         # The total and what is left come first where there is no room for all.
         most = max(1, room - AROUND - len(self._watched))
@@ -172,7 +174,7 @@ class LiveProgress:
         bar = "" if share is None else f"{bar_of(share, width)} {share:.0%}"
         left = "until its bytes are done" if left_ns is None else f"{units.whole_seconds(left_ns / 1e9)} left"
         parts = [bar, left, phase, f"{errors} errors" if errors else ""]
-        parts.append("stopping; Ctrl-C again leaves at once" if self._stopping else "")
+        parts.append(say("cli.run.stopping") if self._stopping else "")
         return " · ".join(filter(None, parts))
 
 

@@ -14,6 +14,7 @@ from loadstone import exitcodes
 from loadstone.cli.display import console
 from loadstone.cli.main import show
 from loadstone.errors import LoadstoneError
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,7 @@ def tell(
     Without `judged` nothing is said of what the rate is worth: the run was not done for it.
     """
     if result.status == "partial":
-        console.say(f"left at once; what was measured is in {result.path}")
+        console.say(say("cli.run.left", path=result.path))
         return result.exit_code
     if not result.has_figures:
         # Nothing could be made of it: the error has what is known.

@@ -58,15 +58,11 @@ class _Looking:
             self._path, self._next_s = path, now_s + QUIET_S
         elif now_s >= self._next_s:
             self._next_s = now_s + EVERY_S
-            console.say(f"looking at what {path} holds: {share:.0%}")
+            console.say(say("cli.consent.looking", path=path, share=f"{share:.0%}"))
 
 
 def _ask(path: str, evidence: list[str]) -> str:
-    return _typed(
-        f"{path} would be overwritten:",
-        evidence,
-        f"Type {path} to accept the loss of what is there, or press Enter to stop: ",
-    )
+    return _typed(say("cli.consent.overwritten", path=path), evidence, say("cli.consent.type", path=path))
 
 
 def _typed(question: str, evidence: list[str], prompt: str) -> str:

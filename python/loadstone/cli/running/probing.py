@@ -13,6 +13,7 @@ from loadstone import units
 from loadstone.cli.display import console, run_summary
 from loadstone.cli.options.arguments import COMMAND_LINE
 from loadstone.errors import Where
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone import Consent
@@ -39,8 +40,10 @@ def figures(seconds: float, agreed: Consent, *, progress: bool) -> ProbedFigures
 def tell_bounds(planned: PlannedJob, seconds: float) -> None:
     """Say before a run what its probes may take and write."""
     written = planned.written_targets
-    restriction = "read only" if not written else f"write only where the run does ({', '.join(written)})"
-    console.say(f"probes after the run: at most {units.seconds(seconds)}; they {restriction}")
+    if written:
+        console.say(say("cli.probing.bounds_written", budget_s=seconds, targets=", ".join(written)))
+    else:
+        console.say(say("cli.probing.bounds_read", budget_s=seconds))
 
 
 def dry_run(planned: PlannedJob, seconds: float, *, as_json: bool) -> int:
@@ -49,7 +52,8 @@ def dry_run(planned: PlannedJob, seconds: float, *, as_json: bool) -> int:
     if as_json:
         sys.stdout.write(json.dumps(probes, indent=2) + "\n")
         return 0
-    sys.stdout.write(f"probes after the run: at most {seconds:g} s, the most telling per second first\n")
+    name = say("cli.probing.the_run")
+    sys.stdout.write(say("cli.probing.planned", name=name, budget=f"{seconds:g}") + "\n")
     _write(probes)
     return 0
 
@@ -61,9 +65,7 @@ def dry_runs(prepared: PreparedStudy, seconds: float, *, as_json: bool) -> int:
         sys.stdout.write(json.dumps(probes, indent=2) + "\n")
         return 0
     for one in probes["runs"]:
-        sys.stdout.write(
-            f"probes after {one['name']}: at most {seconds:g} s, the most telling per second first\n"
-        )
+        sys.stdout.write(say("cli.probing.planned", name=one["name"], budget=f"{seconds:g}") + "\n")
         _write(one)
     return 0
 

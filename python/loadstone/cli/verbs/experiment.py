@@ -17,7 +17,7 @@ from loadstone.cli.display import console, run_summary
 from loadstone.cli.options.arguments import COMMAND_LINE, SHELL, Flag, Repeat, pairs
 from loadstone.cli.options.run_options import RunOptions
 from loadstone.errors import InputError, Where
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from loadstone.api.experimenting import Experiment, PlannedExperiment
@@ -130,14 +130,8 @@ def _run(planned: PlannedExperiment, run_options: RunOptions, others: list[str])
     maker = checked(planned, on, calibration=calibration, say=console.say)
 
     def tell_before() -> None:
-        number, length = len(planned.runs), planned.length_s
         console.notes(planned.notes)
-        console.say(
-            f"{number} runs" + (f", about {units.whole_seconds(length)}" if length else "")
-            if planned.stopped is None
-            else f"going on: {len(planned.missing)} of {number} runs are missing"
-            + (f", about {units.whole_seconds(length)} as recorded" if length else "")
-        )
+        console.say(_plan_line(planned))
 
     ended = run_planned_experiment(
         planned,
@@ -157,13 +151,26 @@ def _run(planned: PlannedExperiment, run_options: RunOptions, others: list[str])
     return _tell(ended, run_options)
 
 
+def _plan_line(planned: PlannedExperiment) -> str:
+    """Say how many runs there are to do, and how long they take where that is known."""
+    number, missing = len(planned.runs), str(len(planned.missing))
+    length = units.whole_seconds(planned.length_s) if planned.length_s else None
+    if planned.stopped is None:
+        if length is None:
+            return say("cli.experiment.runs", count=number)
+        return say("cli.experiment.runs_about", count=number, length=length)
+    if length is None:
+        return say("cli.experiment.going_on", missing=missing, count=number)
+    return say("cli.experiment.going_on_about", missing=missing, count=number, length=length)
+
+
 def _tell(ended: Experiment, run_options: RunOptions) -> int:
     """Print what was found and how it ended; the page comes last, because writing it may fail."""
     _print(ended, json=run_options.json)
     code = _tell_end(ended, run_options)
     if ended.unread:
-        unread = f"left out of these figures, because they cannot be read: {', '.join(ended.unread)}"
-        console.say(f"{unread}\n  loadstone audit BUNDLE names what is damaged")
+        unread = say("cli.experiment.unread", runs=", ".join(ended.unread))
+        console.say(f"{unread}\n  {say('cli.experiment.unread_hint')}")
         code = code or exitcodes.FAILED
     if not ended.has_figures or (run_options.report and not run_summary.reported(ended.report)):
         code = code or exitcodes.FAILED
@@ -176,17 +183,16 @@ def _tell_end(ended: Experiment, run_options: RunOptions) -> int:
 
         show(ended.error)
     if ended.ended_because:
-        console.say(f"ended before its last run: {ended.ended_because}")
+        console.say(say("cli.experiment.ended_early", reason=ended.ended_because))
     console.say(f"experiment: {ended.path}")
     if not ended.is_complete:
-        console.say(f"go on with: loadstone experiment resume {ended.path}")
+        console.say(say("cli.experiment.resume", path=ended.path))
     for one in ended.still_changed:
         of = f" of {one.subject}" if one.subject else ""
-        console.say(
-            f"STILL CHANGED on this machine: {one.control}{of}: NOT put back to {one.before}: {one.why}"
-        )
+        setting = f"{one.control}{of}"
+        console.say(say("cli.experiment.still_changed", setting=setting, before=one.before, reason=one.why))
     if ended.still_changed:
-        console.say("put it back by hand, or with `loadstone restore`")
+        console.say(say("cli.experiment.put_back"))
     return ended.exit_code(require_valid=run_options.require_valid)
 
 
@@ -210,7 +216,7 @@ def _report(path: Path, run_options: RunOptions, files: list[Path]) -> int:
 
 def _print(done: Experiment, *, json: bool) -> None:
     if not done.has_figures:
-        console.say("no run completed: there is nothing to report")
+        console.say(say("cli.experiment.no_run"))
     elif json:
         sys.stdout.write(json_format.dumps(done.document(), indent=2) + "\n")
     else:

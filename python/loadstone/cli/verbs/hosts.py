@@ -16,7 +16,7 @@ from loadstone import exitcodes
 from loadstone.cli.display import checks, console
 from loadstone.cli.options.arguments import COMMAND_LINE, Flag, Repeat
 from loadstone.errors import InputError, Where
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
 
 def hosts(
@@ -101,6 +101,6 @@ def _certificates(hosts: str, directory: Path | None, *, as_json: bool) -> int:
     else:
         for path in paths:
             sys.stdout.write(f"{path}\n")
-        console.say(f'set certificates = "{paths[0].parent.resolve()}" under [run] of the hosts file')
-        console.say(f"they are valid for {certificate_days()} days; the authority's own key is not kept")
+        console.say(say("cli.hosts.certificates", directory=paths[0].parent.resolve()))
+        console.say(say("cli.hosts.valid_days", days=certificate_days()))
     return exitcodes.DONE

@@ -11,6 +11,7 @@ from pathlib import Path
 from loadstone.cli.display import console
 from loadstone.cli.options.arguments import Unverified  # noqa: TC001 - the argument parser reads it
 from loadstone.cli.options.run_options import RunOptions
+from loadstone.messages import say
 
 
 def rerun(
@@ -54,7 +55,7 @@ def _run(path: Path, run_options: RunOptions, probe: str | None, *, unverified: 
 
     old = loadstone.open_bundle(path, unverified=unverified)
     if old.altered is not None:
-        console.doubts([f"the Plan is of a bundle that is {old.altered}"])
+        console.doubts([say("cli.rerun.altered", alteration=old.altered)])
     if old.bundle.hosts is not None:
         SHELL.refuse("a run on hosts that is run again", probe=probe)
     agreed = consent(run_options.i_accept_data_loss)
@@ -84,9 +85,9 @@ def _study(path: Path, run_options: RunOptions, *, unverified: bool) -> int:
     )
     notes = []
     if old.left_out:
-        notes.append(f"{path} ended before {old.left_out} of its runs began; the others are run again")
+        notes.append(say("cli.rerun.left_out", path=path, count=old.left_out))
     if old.commands:
-        notes.append("the commands of the job file are not run again")
+        notes.append(say("cli.rerun.commands"))
     if old.doubt is not None:
-        console.doubts([f"the Plan is of a bundle that is {old.doubt}"])
+        console.doubts([say("cli.rerun.altered", alteration=old.doubt)])
     return several_runs.execute(prepared, run_options, notes=notes)

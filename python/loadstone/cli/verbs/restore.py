@@ -15,6 +15,7 @@ from cyclopts import Parameter
 from loadstone import exitcodes
 from loadstone.cli.display import console
 from loadstone.cli.options.arguments import Flag
+from loadstone.messages import say
 
 
 def restore(
@@ -42,7 +43,7 @@ def restore(
 
     in_use = machine.settings_in_use()
     for pid, names in in_use.items():
-        console.say(f"refused: process {pid} is alive and will put back: {', '.join(names)}")
+        console.say(say("cli.restore.in_use", pid=str(pid), settings=", ".join(names)))
     if dry_run:
         for damage in machine.damage_of_settings():
             console.say(str(damage))
@@ -55,7 +56,7 @@ def restore(
         for one in sorted(done, key=lambda one: one.is_well):
             sys.stdout.write(f"{one}\n")
         if not done and not in_use:
-            sys.stdout.write("nothing was left changed\n")
+            sys.stdout.write(say("cli.restore.nothing") + "\n")
     well = not in_use and all(one.is_well for one in done)
     return exitcodes.DONE if well else exitcodes.FAILED
 
@@ -66,7 +67,10 @@ def _shown(rows: list[dict[str, Any]], *, in_use: bool, json: bool) -> int:
         return exitcodes.DONE
     for row in rows:
         name = f"{row['control']} of {row['subject']}" if row["subject"] else row["control"]
-        sys.stdout.write(f"{name}: set to {row['asked']} by process {row['pid']}; it was {row['before']}\n")
+        line = say(
+            "cli.restore.left", setting=name, value=row["asked"], pid=str(row["pid"]), before=row["before"]
+        )
+        sys.stdout.write(f"{line}\n")
     if not rows and not in_use:
-        sys.stdout.write("nothing was left changed\n")
+        sys.stdout.write(say("cli.restore.nothing") + "\n")
     return exitcodes.DONE

@@ -31,6 +31,7 @@ def runs(directory: Path = PLACE, /, *, json: Annotated[bool, Flag] = False) -> 
     json
         Print one JSON document.
     """
+    from loadstone.messages import say
     from loadstone.screen import Screen
 
     table = loadstone.list_runs(directory)
@@ -39,7 +40,7 @@ def runs(directory: Path = PLACE, /, *, json: Annotated[bool, Flag] = False) -> 
         sys.stdout.write(json_format.dumps(rows, indent=2) + "\n")
         return exitcodes.DONE
     if table.height == 0:
-        Screen(stderr=True).print(f"no runs in {directory}", markup=False)
+        Screen(stderr=True).print(say("cli.runs.none", directory=directory), markup=False)
         return exitcodes.DONE
     lines = [HEADINGS, *(_cells(row) for row in table.to_dicts())]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

@@ -14,6 +14,7 @@ from cyclopts import Parameter
 from loadstone import exitcodes
 from loadstone.cli.options import suggestions
 from loadstone.cli.options.arguments import SHELL, Flag
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from loadstone.api.named import NamedEntry
@@ -58,8 +59,13 @@ def workloads(
 def _show(entry: NamedEntry) -> None:
     sys.stdout.write(f"{entry.name}\n  {entry.meaning}\n  source: {entry.source}\n")
     if entry.is_procedure:
-        often = f", in rounds, at most {entry.rounds.most}" if entry.rounds else ""
-        sys.stdout.write(f"  runs: {len(entry.runs())}, one after the other{often}\n")
+        runs = str(len(entry.runs()))
+        line = (
+            say("cli.workloads.rounds", count=runs, most=str(entry.rounds.most))
+            if entry.rounds
+            else say("cli.workloads.runs", count=runs)
+        )
+        sys.stdout.write(f"  {line}\n")
     elif len(jobs := entry.workload().jobs) > 1:
         sys.stdout.write(f"  jobs, for --section: {', '.join(job.name for job in jobs)}\n")
     for parameter in entry.parameters:

@@ -309,7 +309,7 @@ def _left_folders(base: Path) -> list[str]:
         except FileNotFoundError:
             continue
         except OSError as error:
-            left.append(f"{folder} cannot be removed: {error.strerror}")
+            left.append(say("control.layout.folder_left", folder=folder, reason=error.strerror))
     return left
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from loadstone import messages
 from loadstone.errors import InputError, RefusedError
 from loadstone.formats.vdbench import open_flags, payload, tree_shape, verify_block
 from loadstone.formats.vdbench.entity_values import Sizes, skew_shares
@@ -299,11 +300,7 @@ def verified(file: ParameterFile, say: Say) -> dict[str, Any]:
         return {}
     where = general.at["validate"]
     before, after = "no_preread" not in general.validate, "read_after_write" in general.validate
-    say(
-        where,
-        "every 512 bytes of a file are stamped, what is read is checked, and what one run wrote is known in "
-        "the next; nothing is read back at the end, as in vdbench",
-    )
+    say(where, messages.say("formats_vdbench.file_work.validate"))
     return {
         "verification.verify": "crc32c",
         "verification.verify_interval_bytes": verify_block.of(file),

@@ -235,7 +235,7 @@ def check_consent(consent: Consent, plans: Sequence[Plan]) -> None:
     """Raise `InputError` for consent to lose what no Plan works on: it would have no effect."""
     if consent.paths:
         # What does not answer must not hold us.
-        run_in_child(lambda: _check_known(consent, plans), doing="looking at the targets")
+        run_in_child(lambda: _check_known(consent, plans), doing=say("path.child.looking.targets"))
 
 
 def _check_known(consent: Consent, plans: Sequence[Plan]) -> None:

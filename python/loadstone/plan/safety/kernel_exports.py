@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 from typing import Final
 
+from loadstone.messages import say
+
 CONFIG: Final = Path("/sys/kernel/config")
 _FILE: Final = re.compile(r"File: (.+?)\s+Size: ")
 
@@ -22,13 +24,13 @@ def exported(config: Path = CONFIG) -> list[tuple[Path, str]]:
         if _text(store / "enable") == "1":
             file = _FILE.search(_text(store / "info"))
             path = file[1] if file else _text(store / "udev_path")
-            exports.append((path, f"the SCSI target serves it ({store.parent.name}/{store.name})"))
+            exports.append((path, say("plan.held.scsi_target", name=f"{store.parent.name}/{store.name}")))
     for space in config.glob("nvmet/subsystems/*/namespaces/*"):
         if _text(space / "enable") == "1":
             owner = space.parent.parent.name
-            exports.append((_text(space / "device_path"), f"the NVMe target serves it ({owner})"))
+            exports.append((_text(space / "device_path"), say("plan.held.nvme_target", name=owner)))
     units = config.glob("usb_gadget/*/functions/mass_storage.*/lun.*")
-    exports += [(_text(unit / "file"), "the USB gadget serves it") for unit in units]
+    exports += [(_text(unit / "file"), say("plan.held.usb_gadget")) for unit in units]
     return [(Path(path), use) for path, use in exports if path.startswith("/")]
 
 

@@ -113,13 +113,13 @@ def _judge(
     """Judge one file of a tree, or what stands where a directory should."""
     unfit = None
     if stat.S_ISLNK(status.st_mode):
-        unfit = "is a symbolic link, and none is followed"
+        unfit = say("plan.tree.symbolic_link", path=path)
     elif is_directory or not stat.S_ISREG(status.st_mode):
-        unfit = f"is not {'a directory' if is_directory else 'a regular file'} of this file system"
+        unfit = say("plan.tree.no_directory" if is_directory else "plan.tree.no_file", path=path)
     elif status.st_nlink != 1:
-        unfit = "has several names (hard links): a write would change them all"
+        unfit = say("plan.tree.hard_links", path=path)
     if unfit is not None and not walked.unfit:
-        walked.unfit.append(f"{path} {unfit}; move it away")
+        walked.unfit.append(unfit)
     if sealed_ns is not None and walked.changed is None and status.st_ctime_ns > sealed_ns:
         walked.changed = _came(path)
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone import printable, units
+from loadstone.messages import say
 from loadstone.report.comparison import words
 from loadstone.report.run.summary_text import in_unit
 from loadstone.report.verdict.words import STYLES
@@ -58,9 +59,10 @@ def terminal(comparison: ComparisonTable, console: Console) -> None:
     console.print(Text(words.legend(comparison), "dim"))
     excluded = words.excluded(comparison)
     for side, phases, why in excluded[:MAX_EXCLUDED]:
-        console.print(Text(f"left out: {side}: {phases}: {why}", "red"))
+        console.print(Text(say("report.comparison.excluded", side=side, phases=phases, reason=why), "red"))
     if len(excluded) > MAX_EXCLUDED:
-        console.print(Text(f"  and for {len(excluded) - MAX_EXCLUDED} more reasons", "red"))
+        more = say("report.comparison.more_reasons", count=len(excluded) - MAX_EXCLUDED)
+        console.print(Text(f"  {more}", "red"))
     for text in comparison.warnings:
         console.print(Text(f"warning: {text}", "yellow"))
     _watched(comparison, console)
@@ -138,15 +140,15 @@ def _lines(comparison: ComparisonTable) -> Iterator[Text]:
 
 def _facts(comparison: ComparisonTable, console: Console) -> None:
     for swept, side, values in words.operating(comparison):
-        console.print(Text(f"recommended {swept} of {side}: {values}"))
+        console.print(Text(say("report.comparison.recommended", swept=swept, side=side, values=values)))
     if comparison.differences:
-        console.print(Text("What else differs:", "yellow"))
+        console.print(Text(say("report.comparison.differs"), "yellow"))
     for one in comparison.differences[:MAX_DIFFERENCES]:
         values = " → ".join(text if len(text) < 60 else text[:57] + "…" for text in one.values)
         console.print(Text(f"  {one.key}: {values}"), soft_wrap=True)
     more = len(comparison.differences) - MAX_DIFFERENCES
     if more > 0:
-        console.print(Text(f"  and {more} more (--json and -o FILE.html have them)", "dim"))
+        console.print(Text(f"  {say('report.results.more', count=str(more))}", "dim"))
 
 
 def markdown(comparison: ComparisonTable) -> str:
@@ -162,17 +164,19 @@ def markdown(comparison: ComparisonTable) -> str:
     ]
     if comparison.excluded:
         listed = [f"- {side}: {phases}: {why}" for side, phases, why in words.excluded(comparison)]
-        parts.append("Left out, because it is not valid:\n\n" + "\n".join(map(printable.markdown, listed)))
+        parts.append(
+            say("report.comparison.left_out_heading") + "\n\n" + "\n".join(map(printable.markdown, listed))
+        )
     parts.append("\n".join(f"- **warning**: {printable.markdown(text)}" for text in comparison.warnings))
     if comparison.operating:
         points = words.operating(comparison)
         facts = [f"- {swept}, {printable.markdown(f'{side}: {point}')}" for swept, side, point in points]
-        parts.append("Where to operate:\n\n" + "\n".join(facts))
+        parts.append(say("report.comparison.operate") + "\n\n" + "\n".join(facts))
     if comparison.differences:
         facts = [
             f"- {one.key}: {printable.markdown(' → '.join(one.values))}" for one in comparison.differences
         ]
-        parts.append("What else differs:\n\n" + "\n".join(facts))
+        parts.append(say("report.comparison.differs") + "\n\n" + "\n".join(facts))
     if comparison.rows:
         parts.append("Each job:\n\n" + _jobs(comparison))
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -195,7 +195,7 @@ def _answer(comparison: ComparisonTable) -> str:
         parts = list(_counted(rated))
         parts += _beside(side_effects, rated)
         if not rated:
-            parts.append("nothing that can be compared")
+            parts.append(say("report.comparison.nothing"))
         names_by_text.setdefault("; ".join(parts), []).append(name)
     if len(names_by_text) > MAX_SAID:
         return _of_many(comparison)
@@ -344,12 +344,16 @@ def gate(judged: Gate, known: Sequence[Power]) -> list[str]:
     lines = [f"gate: {outcome}" + (f": {judged.why[0]}" if judged.why else "")]
     lines += [f"gate: {one}" for one in judged.why[1:MAX_WHY]]
     if len(judged.why) > MAX_WHY:
-        lines.append(f"gate: and {len(judged.why) - MAX_WHY} more, all of them in --json")
+        lines.append(say("report.comparison.gate_more", count=str(len(judged.why) - MAX_WHY)))
     weakest = min(known, key=lambda one: one.power, default=None)
     if weakest is not None:
         lines.append(
-            f"power: a regression of {judged.detect * 100:.3g} % would be found in "
-            f"{whole_cases(weakest.power)} of 100 cases or more; least sure: {weakest.pattern}, "
-            f"{weakest.metric}"
+            say(
+                "report.comparison.power",
+                size=f"{judged.detect * 100:.3g}",
+                cases=str(whole_cases(weakest.power)),
+                pattern=weakest.pattern,
+                metric=weakest.metric,
+            )
         )
     return lines

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loadstone.effects.metric_names import name_of
+from loadstone.messages import say
 from loadstone.report.experiment import tables, words
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def terminal(story: ExperimentStory, console: Console) -> None:
     for doubt in tables.doubts(story):
         console.print(Text(doubt, "bold red"))
     if story.record.ended_because:
-        console.print(Text(f"ended before its last run: {story.record.ended_because}", "yellow"))
+        console.print(Text(say("report.results.ended_early", reason=story.record.ended_because), "yellow"))
     console.print(Text(words.headline(story), "bold"))
     _choices(story, console)
     console.print(Text(tables.counts(story), "dim"))
@@ -104,4 +105,5 @@ def _some(kind: str, lines: list[str], style: str, console: Console) -> None:
     for line in lines[:MOST]:
         console.print(Text(f"{kind}: {line}" if kind else line, style))
     if len(lines) > MOST:
-        console.print(Text(f"  and {len(lines) - MOST} more (--json and -o FILE.html have them)", "dim"))
+        more = say("report.results.more", count=str(len(lines) - MOST))
+        console.print(Text(f"  {more}", "dim"))

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from loadstone import units
 from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
+from loadstone.messages import say
 from loadstone.report.verdict.words import STYLES, headline, sureness
 
 if TYPE_CHECKING:
@@ -164,6 +165,6 @@ def _lines(run_answer: RunAnswer) -> Iterator[Text]:
             line.append(phase.believe, STYLES[phase.kind or "cannot_tell"])
         yield line
     if len(run_answer.phases) > MAX_PHASES:
-        yield Text(f"and {len(run_answer.phases) - MAX_PHASES} more phases", "dim")
+        yield Text(say("report.run.more_phases", count=len(run_answer.phases) - MAX_PHASES), "dim")
     if not several and run_answer.phases and run_answer.believe is not None:
         yield Text(run_answer.believe, STYLES[run_answer.kind or "cannot_tell"])

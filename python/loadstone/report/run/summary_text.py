@@ -136,18 +136,16 @@ def of_watched(one: ResultWatched) -> str:
     """Say how a host was watched, how its times and its clock lie, and what that cost."""
     parts = [" · ".join(filter(None, (one.host, one.system, one.url)))]
     if one.gaps:
-        parts.append(f"{len(one.gaps)} gap{'s' if len(one.gaps) > 1 else ''}, the first: {one.gaps[0].why}")
+        parts.append(say("report.run.gaps", count=len(one.gaps), reason=one.gaps[0].why))
     if one.aligned_within_s is not None:
-        parts.append(f"its rows lie within {units.duration(1e9 * one.aligned_within_s)} of the load's time")
+        parts.append(say("report.run.rows_within", distance_ns=1e9 * one.aligned_within_s))
     if one.clock_offset_s is None or one.clock_error_s is None:
-        parts.append("its clock is not known")
+        parts.append(say("report.run.clock_unknown"))
     else:
-        direction = "ahead" if one.clock_offset_s >= 0 else "behind"
-        offset, error = (
-            units.duration(1e9 * abs(value)) for value in (one.clock_offset_s, one.clock_error_s)
-        )
-        parts.append(f"its clock is {offset} ± {error} {direction}")
+        offset_ns, error_ns = (1e9 * abs(value) for value in (one.clock_offset_s, one.clock_error_s))
+        key = "report.run.clock_ahead" if one.clock_offset_s >= 0 else "report.run.clock_behind"
+        parts.append(say(key, offset_ns=offset_ns, error_ns=error_ns))
     costs = [(one.cpu_share_here, "here"), (one.cpu_share_there, "there")]
     shares = [f"{units.percent(100 * share)} of a CPU {where}" for share, where in costs if share is not None]
-    parts += [f"watching took {' and '.join(shares)}"] if shares else []
+    parts += [say("report.run.watching_took", shares=" and ".join(shares))] if shares else []
     return "; ".join(parts) + "."

@@ -13,6 +13,7 @@ from rich.text import Text
 from loadstone import notes, printable, units
 from loadstone.analysis import commit
 from loadstone.analysis.read_back import verified
+from loadstone.messages import say
 from loadstone.report.run import answer, data_sheet
 from loadstone.report.run.summary_text import cost, of_verified, rates
 
@@ -45,9 +46,9 @@ def summary(run_summary: Summary, console: Console) -> None:
     console.print(head)
     if _listed(run_summary):
         console.print(_table(run_summary, console.width), soft_wrap=True)
-        console.print(Text("latency from the intended start to the end; ± is one standard error", "dim"))
+        console.print(Text(say("report.legend.latency"), "dim"))
     elif not any(total.ops for total in run_summary.totals("job")):
-        console.print("nothing was measured")
+        console.print(say("report.results.nothing"))
     for line, rate_held in rates(run_summary.pacing):
         console.print(Text(line, "" if rate_held else "yellow"))
     for figure in run_summary.spec:
@@ -67,7 +68,9 @@ def _listed(run_summary: Summary) -> list[tuple[str, Total]]:
         listed += [(f"on {name}", total) for name, total in of_hosts]
     phases = answer.phases(run_summary)
     if run_summary.has_total or (not few and not phases):
-        listed.append(("total" if few else f"total of {len(jobs)} jobs", run_summary.total))
+        listed.append(
+            ("total" if few else say("report.run.total_of_jobs", count=len(jobs)), run_summary.total)
+        )
     elif not few and len(phases) <= MAX_JOBS:
         listed += phases
     return [(printable.line(name), total) for name, total in listed if total.ops]
@@ -147,19 +150,16 @@ def _facts(run_summary: Summary) -> list[str]:
     used = run_summary.cpu_of(run_summary.total)
     if used is not None and used[0].ios:
         cpu = used[0]
-        lines.append(
-            f"CPU per I/O: {units.duration(cpu.user_ns_per_io)} user + "
-            f"{units.duration(cpu.system_ns_per_io)} system, kernel workers included"
-        )
+        lines.append(say("report.run.cpu_per_io", user_ns=cpu.user_ns_per_io, system_ns=cpu.system_ns_per_io))
     lines += cost(run_summary.tool)
     lines += [
-        f"a commit (write and flush) of {total.line.name}: {units.duration(time_ns)} on average"
+        say("report.run.commit", job=total.line.name, mean_ns=time_ns)
         for total in run_summary.totals("job")[:MAX_JOBS]
         if (time_ns := commit.mean_ns(run_summary.measurement, total)) is not None
     ]
     shorts = run_summary.total.data.shorts if run_summary.total.data else 0
     if shorts:
-        lines.append(f"{units.count(shorts)} I/Os moved fewer bytes than asked")
+        lines.append(say("report.run.shorts", short_ios=shorts))
     return lines + [
         f"note: {notes.place(note.where, others)}{note.text}"
         for note, others in notes.once(run_summary.notes)

@@ -15,6 +15,7 @@ from loadstone.analysis.study.curve import curves
 from loadstone.analysis.study.slo import slo_of
 from loadstone.analysis.study.sweep import sweep
 from loadstone.errors import Where
+from loadstone.messages import say
 from loadstone.report.fit_width import fitted
 from loadstone.report.run import data_sheet
 from loadstone.report.run.terminal import STYLES
@@ -54,9 +55,9 @@ def summary(study: StudyRecord, runs: Sequence[RunFigures], console: Console) ->
     )
     if any(run.lines for run in runs):
         _measured(study, runs, console)
-        console.print(Text("latency from the intended start to the end; ± is one standard error", "dim"))
+        console.print(Text(say("report.legend.latency"), "dim"))
     else:
-        console.print("nothing was measured")
+        console.print(say("report.results.nothing"))
     sound = run_figures.sound(runs)
     if study.kind == "repeat" and sound:
         _repeats({"": repeats.lines(sound)}, console)
@@ -197,7 +198,7 @@ def in_short(run: RunFigures) -> str:
         if shown.held is False:
             parts.append("RATE NOT HELD")
     elif not run.lines:
-        parts.append("nothing was measured")
+        parts.append(say("report.results.nothing"))
     if run.point.status not in {None, "complete"}:
         parts.append(str(run.point.status))
     if run.point.verdict == "not_valid" and parts[1:]:

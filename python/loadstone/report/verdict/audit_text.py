@@ -13,7 +13,7 @@ from rich.text import Text
 
 from loadstone import printable, units
 from loadstone.audit.find_results import not_read
-from loadstone.messages import title
+from loadstone.messages import say, title
 from loadstone.report.verdict import words
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _passed(passed: Sequence[PassedOver], unrelated: int, console: Console) -> N
         console.print()
         console.print(table)
     if unrelated:
-        console.print(Text(f"{unrelated} other file{'' if unrelated == 1 else 's'}: no results", "dim"))
+        console.print(Text(say("report.results.other_files", count=unrelated), "dim"))
 
 
 def markdown(every: Sequence[AuditedResults], passed: Sequence[PassedOver] = ()) -> str:
