@@ -25,6 +25,12 @@ WITHOUT: Final = {
 }
 
 
+SENT: Final = re.compile(r"\b(?:check|look at|look into|see)\b")
+"""Words of a hint that sends somebody to look."""
+NAMED: Final = re.compile(r"[{`=/\d(]|--|\b[A-Z]{3,}\b|loadstone")
+"""A command, a file, an option, a value of the message, or examples."""
+
+
 def unanswered() -> dict[str, str]:
     """Every message of an error that has neither a hint nor one of these words, with where it is raised."""
     texts = messages.templates()
@@ -50,3 +56,14 @@ def test_every_refusal_says_what_was_expected_or_what_to_do() -> None:
     places = unanswered()
     assert {key: at for key, at in places.items() if key not in WITHOUT} == {}
     assert WITHOUT.keys() == places.keys()
+
+
+def test_a_hint_that_sends_somebody_to_look_names_a_command_or_a_place() -> None:
+    vague = [
+        (key, text)
+        for key, text in messages.templates().items()
+        # Advice of the audit is of a storage that it does not know.
+        if key.endswith(("_hint", ".hint")) and not key.startswith("audit.")
+        if SENT.search(text) and not NAMED.search(text)
+    ]
+    assert vague == []
