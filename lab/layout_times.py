@@ -19,7 +19,7 @@ from lab.parts import Stage, missing
 
 from loadstone.control.changes import Changes
 from loadstone.control.layout import build
-from loadstone.control.layout.model import LayoutDescription, LayoutOrder
+from loadstone.control.layout.description import LayoutDescription, LayoutOrder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

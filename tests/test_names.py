@@ -46,6 +46,18 @@ NO_MODULE: Final = DIALECT | {"found", "made", "told", "asked", "given", "what",
 NO_PARAMETER: Final = {"found", "made", "told", "asked", "given"}
 DIGESTED: Final = ("python/loadstone/analysis/", "python/loadstone/audit/", "python/loadstone/explanations/")
 """Names are part of the rules' digest, which recorded results name: these keep theirs."""
+SHARED_NOUNS: Final = {
+    "steps of each language": "grammar lines lower read values",
+    "parts of each report or document": "answer article charts document files page terminal words",
+    "a verb and the room that does it": "compare curve doctor experiment hosts probe rerun run sweep verify",
+    "a part of a machine that is set, looked at and sampled": (
+        "block ceilings cgroup cpu layer_flows memory mounts nfs served time_structure watched"
+    ),
+    "a way to run": "controller matrix model one_run procedure repeats rounds",
+    "a part of a load": "job_facts payload rows targets",
+    "another tool": "iometer vdbench",
+}
+"""Nouns that several rooms treat, each in a module of that name: of them a reader asks which room's."""
 RUST_TYPE: Final = re.compile(
     r"^(?:pub(?:\([^)]*\))? )?type (\w+)"
     r"|^\s*(?:pub(?:\([^)]*\))? )?(?:unsafe )?(?:struct|enum|trait|union) (\w+)",
@@ -168,6 +180,13 @@ def test_modules_have_the_noun_they_hold() -> None:
 def named_in_dialect(text: str) -> list[str]:
     """Return the functions, methods and types of a file, Python's or Rust's, with such a name."""
     return [name for name in DEFINED.findall(text) if name.casefold() in DIALECT]
+
+
+def test_modules_of_one_name_are_of_one_noun() -> None:
+    """Two that hold different things under one name have names of their own."""
+    names = [file.stem for file in (ROOT / "python").rglob("*.py") if not file.stem.startswith("__")]
+    shared = {name for name in names if names.count(name) > 1}
+    assert shared == {name for nouns in SHARED_NOUNS.values() for name in nouns.split()}
 
 
 def test_no_function_or_type_has_a_name_of_the_dialect() -> None:

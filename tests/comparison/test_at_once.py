@@ -14,7 +14,7 @@ from loadstone.comparison import at_once, pairing
 from loadstone.comparison.compare import compare
 from loadstone.comparison.metric import IOPS, MEAN
 from loadstone.comparison.side import side as read_side
-from loadstone.report.results import article
+from loadstone.report.results_report import article
 from tests.comparison.test_repeats import of_fio
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from loadstone import units
 from loadstone.bundle import experiment as on_disk
 from loadstone.bundle.experiment import ExperimentBudget, ExperimentSession
 from loadstone.control.layout import build
-from loadstone.control.layout.model import LayoutDescription, LayoutOrder
+from loadstone.control.layout.description import LayoutDescription, LayoutOrder
 from loadstone.errors import InputError, RunError
 from loadstone.experiment.controller import ExperimentController
 from loadstone.experiment.file import ExperimentFile

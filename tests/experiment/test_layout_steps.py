@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from loadstone.control import orphans
 from loadstone.control.layout import build
-from loadstone.control.layout.model import LayoutDescription, LayoutOrder
+from loadstone.control.layout.description import LayoutDescription, LayoutOrder
 from loadstone.control.layout.steps import building, programs, taking_down
 from loadstone.errors import RefusedError
 

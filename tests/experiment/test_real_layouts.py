@@ -21,7 +21,7 @@ from loadstone.control.changes import Changes, restore
 from loadstone.control.fill import FILE as FILL_FILE
 from loadstone.control.fill import used_percent
 from loadstone.control.layout import build, steps
-from loadstone.control.layout.model import LayoutDescription, LayoutOrder
+from loadstone.control.layout.description import LayoutDescription, LayoutOrder
 from loadstone.control.own_group import OwnGroup
 from loadstone.control.remote import RemoteFile
 from loadstone.errors import InputError, RefusedError, RunError

@@ -29,7 +29,7 @@ from loadstone.effects.observations import Aim, Factor, Observation, Observation
 from loadstone.errors import InputError
 from loadstone.report.article.files import as_file, ending_of
 from loadstone.report.article.markdown import markdown
-from loadstone.report.experiment import article, charts, document, tables, text, words
+from loadstone.report.experiment import article, charts, document, tables, terminal, words
 from loadstone.report.experiment.story import ExperimentStory
 from loadstone.report.pictures.charts import colour
 from tests.effects.drawn import table
@@ -79,7 +79,7 @@ def planted() -> ExperimentStory:
 
 def lines(told: ExperimentStory, width: int = 120) -> str:
     console = Console(width=width, record=True, file=io.StringIO())
-    text.terminal(told, console)
+    terminal.terminal(told, console)
     return " ".join(console.export_text().split())
 
 

@@ -11,7 +11,7 @@ from loadstone import exitcodes
 from loadstone.cli.verbs.report import report
 from loadstone.comparison.side import side
 from loadstone.errors import InputError
-from loadstone.report import results
+from loadstone.report import results_report
 from loadstone.report.article.files import as_file
 
 FOREIGN = Path(__file__).parents[1] / "data" / "foreign"
@@ -31,7 +31,7 @@ READ = (
 @pytest.mark.parametrize("path", READ, ids=lambda path: path.name)
 def test_what_audit_reads_has_a_report(path: Path) -> None:
     found = side(path)
-    text = as_file(results.article(found), ".md")
+    text = as_file(results_report.article(found), ".md")
     assert isinstance(text, str)
     for phase in found.phases:
         assert phase.pattern in text
@@ -65,7 +65,7 @@ def test_findings_that_differ_in_their_figures_alone_are_said_once(tmp_path: Pat
         one.pop("job_start", None)
         told |= {"jobs": [one], "timestamp": 1_600_000_000 + 1000 * at, "timestamp_ms": None}
         (tmp_path / f"{at}.json").write_text(json.dumps(told))
-    text = as_file(results.article(side(tmp_path)), ".md")
+    text = as_file(results_report.article(side(tmp_path)), ".md")
     assert isinstance(text, str)
     found = text.partition("## What was found")[2]
     rows = [line for line in found.splitlines() if "I/Os completed" in line]
@@ -81,6 +81,6 @@ def test_digits_of_a_name_are_no_figure() -> None:
         "sda2 saw 36 reads of 4.00 KiB",
         "sda1 saw 37 reads of 8.00 KiB",
     )
-    one, device, figures = (results.FIGURE.sub("", text) for text in texts)
+    one, device, figures = (results_report.FIGURE.sub("", text) for text in texts)
     assert one == figures
     assert one != device

@@ -186,10 +186,10 @@ class Experiment:
 
     def print(self, screen: Screen | None = None) -> None:
         """Print the answer and the tables as the command line does. Raises as `document` does."""
-        from loadstone.report.experiment import text
+        from loadstone.report.experiment import terminal
         from loadstone.screen import Screen
 
-        text.terminal(self._whole_story(), screen or Screen(highlight=False))
+        terminal.terminal(self._whole_story(), screen or Screen(highlight=False))
 
     def report(self, path: Path | str | None = None) -> Path:
         """Write the page (.html, .md or .pdf) and return where; in its directory by default."""

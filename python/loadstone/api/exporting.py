@@ -41,10 +41,10 @@ def write(
         return list(pages.export(bundle, out or Path(), VDBENCH[kind], unverified=unverified))
     if kind in ("csv", "markdown") and on_disk.is_study(bundle):
         from loadstone.report import exports
-        from loadstone.report.study import exports as study_exports
         from loadstone.report.study import page as study_page
+        from loadstone.report.study import table_export
 
-        of_study = study_exports.csv if kind == "csv" else study_exports.markdown
+        of_study = table_export.csv if kind == "csv" else table_export.markdown
         read = study_page.read(bundle, unverified=unverified)
         exports.put(of_study(read), out)
         return list(read.doubts)

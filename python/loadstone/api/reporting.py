@@ -77,10 +77,10 @@ def _studies(paths: Sequence[Path], output: Path | None, *, unverified: bool) ->
 
 def _results(path: Path, output: Path | None, *, unverified: bool) -> WrittenReport:
     from loadstone.comparison.side import side
-    from loadstone.report import results
+    from loadstone.report import results_report
 
     one_side = side(path, unverified=unverified)
-    where = output or Path(f"{path.resolve().stem}-{results.REPORT}")
+    where = output or Path(f"{path.resolve().stem}-{results_report.REPORT}")
     check(where)
-    results.write(one_side, where)
+    results_report.write(one_side, where)
     return WrittenReport(where, tuple(one_side.doubts), one_side.not_read)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from loadstone.control.layout.model import LayoutDescription
+from loadstone.control.layout.description import LayoutDescription
 from loadstone.effects.observations import MetricName
 from loadstone.experiment.amounts import metric_value, size_bytes, time_s
 from loadstone.frozen_model import FrozenModel, readable

@@ -24,7 +24,7 @@ from loadstone.control.control_kind import Setting
 from loadstone.control.fill import FillLevel, missing_bytes
 from loadstone.control.layout import build
 from loadstone.control.layout.build import SeenDevice
-from loadstone.control.layout.model import LayoutOrder
+from loadstone.control.layout.description import LayoutOrder
 from loadstone.errors import RefusedError, RunError
 from loadstone.experiment.file import VOLUME, level_name
 from loadstone.experiment.ledger import BudgetLedger

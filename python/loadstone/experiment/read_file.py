@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from loadstone import input_file, toml_text
-from loadstone.control.layout.model import LayoutDescription
+from loadstone.control.layout.description import LayoutDescription
 from loadstone.errors import InputError, LoadstoneError, Where, raise_all
 from loadstone.experiment.file import (
     AS_IS,

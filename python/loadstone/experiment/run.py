@@ -58,7 +58,7 @@ if TYPE_CHECKING:
         MachineSetting,
     )
     from loadstone.bundle.study import Point, StudyRecord
-    from loadstone.control.layout.model import LayoutOrder
+    from loadstone.control.layout.description import LayoutOrder
     from loadstone.experiment.levels import WantedSetting
     from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.plan.model import Plan

@@ -14,7 +14,7 @@ import struct
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from loadstone.path.page_cache import cached_bytes, unsaved_bytes
+from loadstone.path.resident_pages import cached_bytes, unsaved_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,7 +25,7 @@ from loadstone import units
 from loadstone.control import orphans
 from loadstone.control.control_kind import Control
 from loadstone.control.file_controls import text
-from loadstone.control.layout.model import LEAST_DEVICES, LayoutOrder
+from loadstone.control.layout.description import LEAST_DEVICES, LayoutOrder
 from loadstone.control.layout.steps import building, programs, taking_down
 from loadstone.errors import RefusedError
 from loadstone.frozen_model import FrozenModel

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from loadstone.control.layout.model import LayoutOrder
+    from loadstone.control.layout.description import LayoutOrder
 
 BTRFS_PROFILE: Final = {
     "jbod": "single",

@@ -18,6 +18,7 @@ from loadstone.errors import InputError, Where
 from loadstone.messages import make_error, say
 from loadstone.messages.suggest import nearest
 from loadstone.workload.block_sizes import FixedSize
+from loadstone.workload.catalogue.parameters import WorkloadParameter, filled
 from loadstone.workload.catalogue.procedure import (
     ProcedureRounds,
     ProcedureRun,
@@ -26,7 +27,6 @@ from loadstone.workload.catalogue.procedure import (
     rounds,
     steps,
 )
-from loadstone.workload.catalogue.values import WorkloadParameter, filled
 from loadstone.workload.model import Job, Workload
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from loadstone.errors import InputError
 from loadstone.messages import make_error
-from loadstone.workload.catalogue.values import size_bytes
+from loadstone.workload.catalogue.parameters import size_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

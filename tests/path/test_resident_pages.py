@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.path.extents import allocation
-from loadstone.path.page_cache import PAGE_BYTES, cached_bytes
+from loadstone.path.resident_pages import PAGE_BYTES, cached_bytes
 from tests.support import devices
 
 if TYPE_CHECKING:
