@@ -27,7 +27,11 @@ METHODS: Final = frozenset(("error", "refusal", "wrong"))
 SPEAKERS: Final = {"say": 0, "template": 0, "cannot_tell": 0, "make_error": 1} | dict.fromkeys(METHODS, 0)
 """What takes a key, and as which of its arguments."""
 PRINTERS: Final = dict.fromkeys(
-    ("tell", "print", "say", "_say", "write", "writelines", "Text", "append", "run_in_child", "doubts"), 0
+    (
+        *("tell", "print", "say", "_say", "write", "writelines", "Text", "append", "run_in_child", "doubts"),
+        *("Use", "placed", "ContentFound", "_note_evidence", "lost", "_give_up", "_with", "setdefault"),
+    ),
+    0,
 )
 """What shows a text to a person, or collects texts that are shown."""
 OWN_VALUES: Final = {

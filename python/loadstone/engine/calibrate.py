@@ -156,7 +156,8 @@ def _result(plan: Plan, events: list[dict[str, Any]]) -> dict[str, Any]:
     end = next((event for event in events if event.get("type") == "end"), None)
     if end is None:
         fatal = next((event for event in events if event.get("type") == "fatal"), {})
-        return {"type": "calibration", "skipped": f"it failed: {fatal.get('message', 'the engine ended')}"}
+        reason = fatal.get("message") or say("engine.calibration.ended")
+        return {"type": "calibration", "skipped": say("engine.calibration.failed", reason=reason)}
     counted = _counted(events)
     ends = {int(event["stream"]): event for event in events if event.get("type") == "stream_end"}
     stages = []

@@ -105,7 +105,7 @@ class EventSummary:
         if self.ended == "stopped":
             return say("engine.run.stopped", length_s=self.ended_ns / 1e9)
         missing = self.streams.missing() if self.streams is not None and self.ended == "done" else []
-        return "\n  ".join(["the engine did not run all that was planned", *missing]) if missing else None
+        return "\n  ".join([say("engine.run.not_all"), *missing]) if missing else None
 
     @property
     def problems(self) -> list[str]:
@@ -160,13 +160,15 @@ class EventSummary:
         if number:
             reason = f"{os.strerror(number)} ({errno.errorcode.get(number, number)})"
         else:
-            reason = f"only {event.get('moved')} bytes were moved"
+            reason = say("engine.run.moved", moved=str(event.get("moved")))
         self._problems[key] = f"{self._place(event)}: {reason}"
 
     def _hung(self, event: dict[str, Any]) -> None:
         seconds = int(event.get("age_ns") or 0) / 1e9
         key = ("hung", event.get("target"), event.get("op"))
-        self._problems.setdefault(key, f"{self._place(event)}: did not come back within {seconds:.1f} s")
+        self._problems.setdefault(
+            key, say("engine.run.hung", place=self._place(event), waited=f"{seconds:.1f}")
+        )
 
     def _damage(self, event: dict[str, Any]) -> None:
         place = self._place({**event, "op": str(event.get("kind")).replace("_", " ")})

@@ -13,6 +13,8 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
+from loadstone.messages import say
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -278,7 +280,7 @@ class Phases:
                 continue
             silent_s = now_s - host.heard_s
             if silent_s >= self.limits.lost_s:
-                doing += self.lost(name, f"it was silent for {silent_s:.0f} s", now_s)
+                doing += self.lost(name, say("hosts.ended.silent", silent=f"{silent_s:.0f}"), now_s)
             elif silent_s >= self.limits.silent_s and not host.warned:
                 host.warned = True
                 doing.append(Warn(name, silent_s))
@@ -397,7 +399,9 @@ class Phases:
     def _overdue(self, now_s: float) -> list[Do]:
         waited_s = now_s - self.since_s
         if self.stopping is not None and self.phase not in {RunPhase.COLLECT, RunPhase.OVER}:
-            return self._give_up(HostPhase.ENDED, "it did not stop", self.limits.stop_s, waited_s, now_s)
+            return self._give_up(
+                HostPhase.ENDED, say("hosts.ended.not_stopped"), self.limits.stop_s, waited_s, now_s
+            )
         if self.phase is RunPhase.START and self.start_s is not None:
             unsure = [name for name in self._alive() if self.hosts[name].phase < HostPhase.SET]
             if unsure and now_s >= self.start_s - ACKNOWLEDGED_BEFORE_S:

@@ -247,14 +247,14 @@ class Workload(FrozenModel):
                         {**update, "name": name, "placement.targets": (target,), "schedule.stonewall": wall}
                     )
                 )
-        return self._with(jobs, "all jobs use " + ", ".join(paths))
+        return self._with(jobs, say("workload.change.targets", targets=", ".join(paths)))
 
     def with_runtime(self, runtime_ns: int) -> Workload:
         """Let every job run this long at most. Nanoseconds, above 0."""
         if runtime_ns <= 0:
             raise make_error(InputError, "workload.change.runtime")
         jobs = [job.changed({"limits.runtime_ns": runtime_ns}) for job in self.jobs]
-        return self._with(jobs, f"every job runs at most {runtime_ns / 1e9:g} s")
+        return self._with(jobs, say("workload.change.runs_at_most", runtime=f"{runtime_ns / 1e9:g}"))
 
     def with_size(self, size: Amount) -> Workload:
         """Let every job use this much of its targets. Raises InputError where it has no effect."""
@@ -270,7 +270,7 @@ class Workload(FrozenModel):
                 )
         jobs = [job.changed({"placement.size": size, "limits.io_size": None}) for job in self.jobs]
         amount = f"{size.percent:g}%" if size.percent is not None else units.size(size.bytes)
-        return self._with(jobs, f"every job uses {amount}")
+        return self._with(jobs, say("workload.change.uses", amount=amount))
 
     def _with(self, jobs: Sequence[Job], change: str) -> Workload:
         note = Note(where=None, text=say("workload.change.note", change=change), kind="changed")

@@ -209,8 +209,7 @@ class _Look:
             self._tell_progress(samples / sum(passes))
         if not samples:
             return ContentFound(
-                f"it answers too slowly to see what it holds: fewer than {sampling.PASSES[0]} places "
-                f"were read in {FIRST_PASS_S:.0f} s"
+                say("plan.content.slow", places=str(sampling.PASSES[0]), waited=f"{FIRST_PASS_S:.0f}")
             )
         return ContentFound(None, samples)
 
@@ -223,7 +222,7 @@ class _Look:
             try:
                 outcomes.append(self._one_after_another(shared, length, until_s))
             except Exception as error:  # noqa: BLE001 # what this reader took, nobody has seen
-                self._note_evidence(-1, f"it cannot be looked through: {uncaught.words(error)}")
+                self._note_evidence(-1, say("plan.content.no_look", reason=uncaught.words(error)))
 
         readers = _started(work)
         seen_bytes, since_s = self._read_bytes, time.monotonic()
@@ -235,9 +234,7 @@ class _Look:
                     seen_bytes, since_s = self._read_bytes, time.monotonic()
                 elif time.monotonic() - since_s > SILENT_S:
                     self.silent = True
-                    self._note_evidence(
-                        -1, f"it did not answer for {SILENT_S:.0f} s: what it holds is not known"
-                    )
+                    self._note_evidence(-1, say("plan.content.silent", waited=f"{SILENT_S:.0f}"))
                     return False
         return len(outcomes) == max(1, len(readers)) and all(outcomes)
 
@@ -256,7 +253,7 @@ class _Look:
         try:
             block = self.reader.read(offset, length)
         except OSError as error:
-            reason = f"it cannot be read at offset {offset} to see what it holds: {error.strerror}"
+            reason = say("plan.content.unreadable", offset=str(offset), reason=error.strerror)
             self._note_evidence(offset, reason)
             return
         with self._lock:
@@ -264,7 +261,9 @@ class _Look:
         if block != _ZEROS[: len(block)]:
             at = len(block) - len(block.lstrip(b"\0"))
             content = kind(block[at : at + ALIGN_BYTES].rstrip(b"\0"))
-            self._note_evidence(offset + at, f"it holds {content} at offset {offset + at}")
+            self._note_evidence(
+                offset + at, say("plan.content.holds", content=content, offset=str(offset + at))
+            )
 
     def _note_evidence(self, offset: int, text: str) -> None:
         with self._lock:

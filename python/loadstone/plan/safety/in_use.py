@@ -134,11 +134,11 @@ class Snapshot:
         for source, mount, in_own_space in mounted_files():
             key = key_of(source)
             if key is not None and key[0]:
-                where = "" if in_own_space else " in another mount namespace"
-                text = f"it is mounted at {mount.point} ({mount.kind}){where}"
+                way = "mounted" if in_own_space else "mounted_elsewhere"
+                text = say(f"plan.held.{way}", point=mount.point, kind=mount.kind)
                 uses.setdefault(key, []).append(Use(UseKind.MOUNTED, text))
         for key, name in self.swaps:
-            uses.setdefault(key, []).append(Use(UseKind.SWAP, f"it is used as swap ({name})"))
+            uses.setdefault(key, []).append(Use(UseKind.SWAP, say("plan.held.swap_as", name=name)))
         return uses
 
 
@@ -194,7 +194,9 @@ def file_uses(path: Path, host: Snapshot, but: UseKind | None = None) -> list[st
     uses = _uses_by_this_name(path, host)
     below = user_space_mounts.names_below(path)
     for lower in below.names:
-        uses += [use.placed(f"below its mount, as {lower}") for use in _uses_below(lower, below.mounts, host)]
+        uses += [
+            use.placed(say("plan.held.below", name=lower)) for use in _uses_below(lower, below.mounts, host)
+        ]
     return [use.text for use in uses if use.kind is not but]
 
 
@@ -202,11 +204,11 @@ def _uses_by_this_name(path: Path, host: Snapshot) -> list[Use]:
     all_uses = host.unopened_uses if _is_open_nowhere(path, host) else host.file_uses
     uses = [use for key in keys(path, host) for use in all_uses.get(key, [])]
     if not any(use.kind is UseKind.SWAP for use in uses) and _is_swapped_to(path, host):
-        uses.append(Use(UseKind.SWAP, "it is used as swap"))
+        uses.append(Use(UseKind.SWAP, say("plan.held.swap")))
     if not uses and is_open_for_writing(path) and key_of(path) not in open_files.ours():
-        uses.append(Use(UseKind.OPEN, "a process outside /proc has it open for writing"))
+        uses.append(Use(UseKind.OPEN, say("plan.held.outside_proc")))
     if not uses and host.has_mounted_images and _is_read_by_the_kernel(path, host):
-        uses.append(Use(UseKind.MOUNTED, f"{_BY_NO_PROCESS}, as a mounted erofs has its files"))
+        uses.append(Use(UseKind.MOUNTED, say("plan.held.erofs", process=_BY_NO_PROCESS)))
     return list(dict.fromkeys(uses))
 
 
@@ -247,7 +249,7 @@ def file_readers(path: Path, host: Snapshot) -> list[str]:
     for lower in below.names:
         uses = [use for key in keys(lower, host) for use in host.readers.get(key, [])]
         others += [
-            use.placed(f"below its mount, as {lower}").text for use in uses if use.process not in servers
+            use.placed(say("plan.held.below", name=lower)).text for use in uses if use.process not in servers
         ]
     return list(dict.fromkeys(others))
 

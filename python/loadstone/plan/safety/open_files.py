@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.path import inode
 from loadstone.plan.safety.use import Use, UseKind
 
@@ -100,7 +101,7 @@ def readers(proc: Path = PROC) -> dict[Key, list[Use]]:
     processes = [one for one in proc.iterdir() if one.name.isdecimal()]
     for process, mapped in zip(processes, _mapped_by(processes, _OF_A_FILE), strict=True):
         for key in _open_at_all(process) | mapped:
-            use = Use(UseKind.READ, f"{name_of(process)} has it open to read it", int(process.name))
+            use = Use(UseKind.READ, say("plan.held.read", process=name_of(process)), int(process.name))
             uses.setdefault(key, []).append(use)
     return uses
 
@@ -241,9 +242,12 @@ def _locked(proc: Path) -> list[tuple[Key, Use]]:
         kind, process = match[1], int(match[3])
         if process == os.getpid():
             continue
-        who = name_of(proc / str(process)) if process > 0 else "another process"
-        lock = "a lease on it" if kind in {"LEASE", "DELEG"} else f"it locked ({kind})"
-        use = Use(UseKind.LOCKED, f"{who} has {lock}", process if process > 0 else None)
+        who = name_of(proc / str(process)) if process > 0 else say("plan.held.other_process")
+        if kind in {"LEASE", "DELEG"}:
+            text_of_lock = say("plan.held.leased", process=who)
+        else:
+            text_of_lock = say("plan.held.locked", process=who, kind=kind)
+        use = Use(UseKind.LOCKED, text_of_lock, process if process > 0 else None)
         locks.append((_key(match[4], match[5], match[6]), use))
     return locks
 
@@ -251,7 +255,7 @@ def _locked(proc: Path) -> list[tuple[Key, Use]]:
 def _open_over_nfs(proc: Path) -> list[tuple[Key, Use]]:
     """Return what clients of this host's NFS server have open for writing."""
     uses: list[tuple[Key, Use]] = []
-    use = Use(UseKind.SERVED, "a client of the NFS server has it open")
+    use = Use(UseKind.SERVED, say("plan.held.nfs_client"))
     for states in (proc / "fs" / "nfsd" / "clients").glob("*/states"):
         with contextlib.suppress(OSError):
             opened = _NFS_OPEN.finditer(states.read_text(errors="replace"))
