@@ -134,8 +134,8 @@ class Snapshot:
         for source, mount, in_own_space in mounted_files():
             key = key_of(source)
             if key is not None and key[0]:
-                message = "mounted" if in_own_space else "mounted_elsewhere"
-                text = say(f"plan.held.{message}", point=mount.point, kind=mount.kind)
+                message = "plan.held.mounted" if in_own_space else "plan.held.mounted_elsewhere"
+                text = say(message, point=mount.point, kind=mount.kind)
                 uses.setdefault(key, []).append(Use(UseKind.MOUNTED, text))
         for key, name in self.swaps:
             uses.setdefault(key, []).append(Use(UseKind.SWAP, say("plan.held.swap_as", name=name)))
