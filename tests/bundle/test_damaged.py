@@ -415,3 +415,13 @@ def test_what_probes_left_in_another_shape_is_named_and_the_rest_is_read(
     page = tmp_path / "page.html"
     assert program.main(["report", str(run), "-o", str(page)]) == 0
     assert "<html" in page.read_text()
+
+
+def test_a_study_whose_notes_are_of_another_shape_is_run_again(whole: list[Path], tmp_path: Path) -> None:
+    """113129: words in place of a note were a traceback of `rerun`."""
+    study = tmp_path / "study"
+    shutil.copytree(next(one for one in whole if one.name == "killed-study"), study)
+    run = study / "runs" / "002-job"
+    (run / "notes.json").write_text(json.dumps(["words", {"kind": "heard", "text": "of no kind"}]))
+    runs.begun_again(run)
+    assert tried(["rerun", str(study), "--out", str(tmp_path / "again")]) is None

@@ -7,7 +7,9 @@ the loads of a curve are those that were found then, and pauses between runs are
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
 
 from loadstone.bundle import members
 from loadstone.bundle import study as on_disk
@@ -93,9 +95,7 @@ def read(path: Path, *, unverified: bool = False) -> StudyRerun:
         spec=None if sheet is None else Spec.model_validate(sheet),
         nexts=tuple(_next(point, workload) for (point, _), workload in zip(bundles, workloads, strict=True)),
         settled={
-            point.name: PlanAsRun(
-                forget_identities(bundle.plan), tuple(Note.model_validate(note) for note in bundle.notes)
-            )
+            point.name: PlanAsRun(forget_identities(bundle.plan), tuple(map(_note, bundle.notes)))
             for point, bundle in bundles
         },
         of_hosts={
@@ -129,6 +129,15 @@ def plans_of_hosts(bundle: Bundle, record: HostsRecord) -> HostPlans:
         tuple(part.name for part in record.hosts if part.bundle is None),
         frozenset(place for one in record.shared if one.divided for place in one.paths.items()),
     )
+
+
+def _note(recorded: dict[str, Any] | str) -> Note:
+    """Return a note of a bundle, which may be words alone or name no kind and place that is known."""
+    try:
+        return Note.model_validate(recorded)
+    except ValidationError:
+        text = recorded if isinstance(recorded, str) else str(recorded["text"])
+        return Note(where=None, text=text, kind="info")
 
 
 def _next(point: Point, workload: Workload) -> Next:
