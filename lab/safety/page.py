@@ -101,7 +101,7 @@ Nor is it made of one that is longer than its run can have made it, nor is a tre
 - FAT, exFAT, HFS and Minix have no place for ctime, and many file systems in user space tell mtime for
   it. There only the process that sealed a tree knows it again, and files need a digest.
 - During a run the engine knows each file of a tree by inode and birth, and writes, removes and replaces no
-  other. Only `setattr` asks nothing: a file that somebody links to the name gets new times.
+  other. Its `setattr` does not look: a file that was linked to the name meanwhile gets new times.
   Afterwards it looks through the tree: one with a file that is not the run's is not sealed. Where no
   birth is told (FUSE, NFS without it, ext with inodes of 128 bytes, overlay), number and size decide. FUSE
   and overlay may give a file another number. There a stranger's file of the very same size, put at a name
