@@ -40,6 +40,7 @@ from loadstone.monitor import target_files
 from loadstone.monitor.sampler import MonitoredPath, Sampler
 from loadstone.path.child import NoAnswerError, answering, ask_parent, run_in_child
 from loadstone.plan.safety import guard, obstacles
+from loadstone.plan.safety.foreign_writers import ForeignWriters
 from loadstone.plan.safety.newcomers import Newcomers
 from loadstone.plan.safety.run_targets import RunTargets, hold
 from loadstone.watch.watching import Watching
@@ -165,9 +166,9 @@ def run_plan(
     BundleWriter.check(out_dir)
     consent = consent or guard.Consent()
     # Before anything is claimed: who asked for a host to be watched wants no run without it.
-    with contextlib.closing(means.watching(request.watch)) as watching:
-        run_targets = _hold_targets(plan, consent, means, content=check_content)
-        plan, sealing = run_targets.plan, _Sealing(run_targets, consent, means)
+    with contextlib.closing(means.watching(request.watch)) as watching, ForeignWriters() as writers:
+        run_targets = _hold_targets(plan, consent, means, writers, content=check_content)
+        plan, sealing = run_targets.plan, _Sealing(run_targets, consent, means, writers)
         with sealing.sealed_on_failure():
             if calibration is True:
                 calibration = calibrate(plan)
@@ -193,7 +194,6 @@ def _run_to_its_end(
     try:
         verdict = run.go(calibrated)
     finally:
-        run.let_go()
         if not run.is_settled:
             writer.close()
     if verdict is not None and not run.writes:
@@ -219,17 +219,22 @@ def _begin_bundle(
     )
 
 
-def _hold_targets(plan: Plan, consent: guard.Consent, means: Means, *, content: bool) -> RunTargets:
+def _hold_targets(
+    plan: Plan, consent: guard.Consent, means: Means, writers: ForeignWriters, *, content: bool
+) -> RunTargets:
     """Check and hold the targets; questions come through to the user."""
     asking, questions = through_parent(consent)
 
     def check() -> RunTargets:
         # A Plan that ran before was resolved when all might be written.
         obstacles.check(plan)
-        return hold(plan, asking, content=content)
+        checked = hold(plan, asking, content=content)
+        own = [checked.plan.targets[index] for index in sorted(checked.own & checked.written)]
+        writers.attend(one for one in own if one.path not in consent.changed_elsewhere)
+        return checked
 
     with answering(*questions):
-        run_targets: RunTargets = means.look(check, doing=_looking(plan))
+        run_targets: RunTargets = means.look(check, doing=_looking(plan), keep=writers.descriptors)
     consent.left.take(run_targets.left)
     return run_targets
 
@@ -248,23 +253,27 @@ def through_parent(consent: guard.Consent) -> tuple[guard.Consent, list[Callable
 class _Sealing:
     """Vouches for what a run left behind, once, when nothing writes to it any more."""
 
-    def __init__(self, held: RunTargets, consent: guard.Consent, means: Means) -> None:
+    def __init__(
+        self, held: RunTargets, consent: guard.Consent, means: Means, writers: ForeignWriters
+    ) -> None:
         self.held = held
         self.consent = consent
+        self.writers = writers
         self._means = means
 
     def seal(
         self,
         trees: Mapping[int, TreeSeen] | None = None,
         give_up: Callable[[], bool] = lambda: False,
-        foreign: frozenset[bytes] = frozenset(),
+        engine: int = 0,
     ) -> list[str]:
         """Do it; a target that does not answer stays marked as being written.
 
-        `foreign`: handles of what others wrote to. Returns the paths of targets that have them: these
-        are not vouched for.
+        Returns the paths of targets that others than the engine's process wrote to: these are not
+        vouched for.
         """
-        run_targets = self.held
+        self.writers.note(engine)
+        run_targets, foreign = self.held, self.writers.written
 
         def work() -> tuple[frozenset[int], guard.Left]:
             changed = run_targets.of_handles(foreign)
@@ -415,17 +424,10 @@ class _Run:
 
     def _seal(self) -> None:
         """Vouch for what only this run wrote to; say what is left out."""
-        foreign: frozenset[bytes] = frozenset()
-        if self._newcomers is not None and self._engine is not None:
-            foreign = self._newcomers.written_by_others(self._engine.pid)
-        paths = self._sealing.seal(self._state.trees_left, self._is_insisted_on, foreign)
+        engine = 0 if self._engine is None else self._engine.pid
+        paths = self._sealing.seal(self._state.trees_left, self._is_insisted_on, engine)
         for path in dict.fromkeys(paths):
             self._tell({"type": "note", "text": say("engine.run.written_by_others", path=path)})
-
-    def let_go(self) -> None:
-        """Look at the targets no longer."""
-        if self._newcomers is not None:
-            self._newcomers.close()
 
     def _through(self) -> int | None:
         """Start the engine, listen to its end, return its exit code."""
@@ -472,10 +474,8 @@ class _Run:
     def _look_for_newcomers(self, engine: int) -> None:
         """End the run when a target that it writes has come into use."""
         newcomers, now_s = self._newcomers, self._means.monotonic()
-        if newcomers is None:
-            return
-        newcomers.written_by_others(engine)
-        if self._state.is_over or not newcomers.is_due(now_s):
+        self._sealing.writers.note(engine)
+        if newcomers is None or self._state.is_over or not newcomers.is_due(now_s):
             return
         uses: frozenset[tuple[str, str]] = frozenset()
         with contextlib.suppress(LoadstoneError):
@@ -592,6 +592,8 @@ class _Run:
         if self._sampler is None:
             return
         cost = self._sampler.stop()
+        if self._newcomers is not None:
+            self._newcomers.close()
         for event in self._watching.end():
             self._write(self._writer.event, event)
         if self._host_error is not None:

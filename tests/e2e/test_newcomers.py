@@ -136,6 +136,21 @@ def test_a_device_that_another_program_wrote_to_is_not_known_to_the_next_run(tmp
 
 
 @pytest.mark.root
+def test_what_another_program_wrote_while_a_file_was_laid_out_is_known(tmp_path: Path) -> None:
+    text = WRITES.format(1, tmp_path / "data", "psync").replace("size=4m", "size=512m\nfallocate=none")
+    file = job(tmp_path / "w.fio", text.replace("randwrite", "randrw"))
+    load = start("run", file, "--out", "b", cwd=tmp_path)
+    until(lambda: "layout" in kinds(tmp_path / "b"), "a layout")
+    with Popen([sys.executable, "-c", WRITES_ONCE, str(tmp_path / "data")]) as other:
+        assert other.wait() == 0
+    began = "start" in kinds(tmp_path / "b")
+    done = finish(load)
+    assert done.code == 0, done
+    assert not began, "it was written in the load"
+    assert f"another program wrote to {tmp_path}/data during the run" in done.err + done.out
+
+
+@pytest.mark.root
 def test_the_engine_and_who_only_reads_are_nobody_who_wrote(tmp_path: Path) -> None:
     load = writing(tmp_path, tmp_path / "data", seconds=2)
     while load.poll() is None:

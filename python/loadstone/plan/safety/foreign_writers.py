@@ -14,8 +14,17 @@ import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from loadstone.plan.model import TargetKind
+from loadstone.plan.safety.held import held_as_checked
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from typing import Self
+
+    from loadstone.plan.model import Target
+
+MOST_TARGETS: Final = 1000
+"""A user may have 8,192 marks and more (fs.fanotify.max_user_marks)."""
 
 _CLOSE_WRITE: Final = 0x8
 _CLOEXEC, _NONBLOCK, _UNLIMITED_QUEUE, _REPORT_FID = 0x1, 0x2, 0x10, 0x200
@@ -46,14 +55,17 @@ class ForeignWriters:
         """What a child must keep open that calls `attend`."""
         return () if self._descriptor < 0 else (self._descriptor,)
 
-    def attend(self, path: Path) -> None:
-        """Have the kernel tell of a file or device from now on, where it can."""
-        if self.descriptors:
-            mask = ctypes.c_uint64(_CLOSE_WRITE)
-            _libc.fanotify_mark(self._descriptor, _MARK_ADD, mask, -1, os.fsencode(path))
+    def attend(self, targets: Iterable[Target]) -> None:
+        """Have the kernel tell of files and devices from now on, where it can."""
+        kinds = (TargetKind.FILE, TargetKind.BLOCK)
+        for target in [one for one in targets if self.descriptors and one.kind in kinds][:MOST_TARGETS]:
+            with held_as_checked(target) as path:
+                if path is not None:
+                    mask = ctypes.c_uint64(_CLOSE_WRITE)
+                    _libc.fanotify_mark(self._descriptor, _MARK_ADD, mask, -1, os.fsencode(path))
 
-    def note(self, engine: int) -> None:
-        """Take note of what was told since; what the engine's process closed is no news."""
+    def note(self, engine: int = 0) -> None:
+        """Take note of what was told since; what the engine's process closed is no news. 0: there is none."""
         while self.descriptors:
             try:
                 told_events = os.read(self._descriptor, _EVENTS_BYTES)
@@ -68,7 +80,11 @@ class ForeignWriters:
         """Handles (`inode.handle`) of what others wrote to."""
         return frozenset(self._written)
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        """Return it; it hears until the end."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Hear no longer."""
         if self.descriptors:
             os.close(self._descriptor)

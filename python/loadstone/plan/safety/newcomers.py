@@ -2,8 +2,8 @@
 
 The kernel tells of every open of them (inotify(7)), so nobody is looked for until somebody comes. A loop
 device, a mount, swap and a program all begin with an open. Who only looks, or is gone by the second
-look, ends nothing; what it wrote meanwhile is known (`foreign_writers`). Knows files and block devices; of
-trees the engine looks at each file itself.
+look, ends nothing (`foreign_writers` knows whether it wrote). Knows files and block devices; of trees the
+engine looks at each file itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.plan.model import TargetKind
 from loadstone.plan.safety import in_use
-from loadstone.plan.safety.foreign_writers import ForeignWriters
 from loadstone.plan.safety.held import held_as_checked
 from loadstone.plan.safety.in_use import Snapshot
 from loadstone.plan.safety.use import UseKind
@@ -53,7 +52,6 @@ class Newcomers:
         ][:MOST_TARGETS]
         self._shared = shared
         self._descriptor = _libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC) if self._targets else -1
-        self._writers = ForeignWriters() if self._targets else None
         self._came = long_layout
         self._wait_s = AGAIN_S
         self._not_before_s = 0.0
@@ -62,29 +60,18 @@ class Newcomers:
     @property
     def descriptors(self) -> tuple[int, ...]:
         """What a child must keep open that calls `attend`."""
-        opens = () if self._descriptor < 0 else (self._descriptor,)
-        return opens + (() if self._writers is None else self._writers.descriptors)
+        return () if self._descriptor < 0 else (self._descriptor,)
 
     def attend(self) -> None:
-        """Have the kernel tell of opens from now on, and of others that wrote."""
+        """Have the kernel tell of opens from now on."""
         for target in self._targets if self.descriptors else ():
             with held_as_checked(target) as path:
-                if path is None:
-                    continue
-                _libc.inotify_add_watch(self._descriptor, os.fsencode(path), _IN_OPEN)
-                if self._writers is not None and target.path not in self._shared:
-                    self._writers.attend(path)
-
-    def written_by_others(self, engine: int) -> frozenset[bytes]:
-        """Return the handles of what others than the engine wrote to so far."""
-        if self._writers is None:
-            return frozenset()
-        self._writers.note(engine)
-        return self._writers.written
+                if path is not None:
+                    _libc.inotify_add_watch(self._descriptor, os.fsencode(path), _IN_OPEN)
 
     def is_due(self, now_s: float) -> bool:
         """Whether it is time to `look`."""
-        if self._descriptor < 0:
+        if not self.descriptors:
             return False
         try:
             while os.read(self._descriptor, _EVENTS_BYTES):
@@ -116,8 +103,6 @@ class Newcomers:
 
     def close(self) -> None:
         """Watch no longer."""
-        if self._descriptor >= 0:
+        if self.descriptors:
             os.close(self._descriptor)
             self._descriptor = -1
-        if self._writers is not None:
-            self._writers.close()
