@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from loadstone.errors import RefusedError, Where
@@ -10,6 +12,9 @@ from loadstone.workload.block_sizes import fixed
 from loadstone.workload.blocks import BlockWork
 from loadstone.workload.model import Job, Workload
 from loadstone.workload.payload import CompressibleContent, PayloadRequests, RepeatedContent
+
+if TYPE_CHECKING:
+    from loadstone.workload.job_parts import PriorityRequests
 
 HERE = Where("x.toml", 3)
 ROWS = [
@@ -65,3 +70,21 @@ def test_a_working_set_has_a_size_and_stays_beside_another_share() -> None:
     assert found.repeat == RepeatedContent(percent=40, set_percent=5)
     with pytest.raises(RefusedError, match="has no effect without dedupe_mode=working_set"):
         payload({"dedupe_percentage": "20"}, {"dedupe_working_set_percentage": "9"})
+
+
+def priorities(*options: dict[str, str]) -> PriorityRequests:
+    """What priorities the I/Os of a job have in which options are set one after the other."""
+    workload = Workload(name="w", jobs=(Job.of({"name": "j", "where": HERE, "sizes.bs": fixed(4096)}),))
+    for one in options:
+        workload = with_options(workload, one, HERE)
+    return workload.jobs[0].priorities
+
+
+def test_priorities_are_set_in_a_job_that_is_read_already() -> None:
+    """They were refused, so no experiment could vary them."""
+    assert priorities({"prio": "6"}).job_level == 6
+    assert priorities({"prioclass": "3"}).job_class == 3
+    own = priorities({"cmdprio_percentage": "20"})
+    assert (own.percent, own.classes) == ((20, 20), (1, 1))
+    kept = priorities({"cmdprio_class": "2"}, {"cmdprio_percentage": "20"})
+    assert kept.classes == (2, 2)

@@ -280,7 +280,7 @@ def _priorities(lowering: Lowering) -> None:
     """Let I/Os with a priority of their own be real time unless a class is given."""
     by_size = [share for shares in lowering.fields.get("priorities.by_size", ()) for share in shares]
     if any(lowering.fields.get("priorities.percent", ())) or any(share["percent"] for share in by_size):
-        classes = lowering.fields.get("priorities.classes", (None, None))
+        classes = lowering.known("priorities.classes", (None, None))
         lowering.fields["priorities.classes"] = tuple(one or _REAL_TIME for one in classes)
 
 

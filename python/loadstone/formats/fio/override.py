@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from loadstone.workload.model import Job, Workload
 
-_NOT_FROM_OUTSIDE: Final = frozenset({"reported_name", "logs", "stats", "priorities"})
+_NOT_FROM_OUTSIDE: Final = frozenset({"reported_name", "logs", "stats"})
 """Fields, or parts of a job, that only its own file sets."""
 _OF_SECTIONS: Final = frozenset({"name", "exec_prerun", "exec_postrun", "stonewall", "new_group", "wait_for"})
 
