@@ -384,6 +384,16 @@ def test_the_name_of_an_outlier_is_drawn_where_there_is_room_for_it(planted: Exp
     assert all(one["mark"]["limit"] <= spec["width"] for one in names)
 
 
+def test_runs_in_order_have_no_axis_below_nothing(planted: ExperimentStory) -> None:
+    """It went down to -200 %, where one run was twice the mean of its combination."""
+    rows = list(planted.table.rows)
+    rows[0] = replace(rows[0], metrics={**rows[0].metrics, "iops": 9 * rows[0].metrics["iops"]})
+    spec = charts.over_time(replace(planted, table=replace(planted.table, rows=tuple(rows))))[0]
+    low, high = spec["layer"][1]["encoding"]["y"]["scale"]["domain"]
+    assert low == -1
+    assert high > 2
+
+
 @pytest.mark.parametrize(
     ("share", "told"), [(0.05, "5 %"), (0.14, "14 %"), (1.0, "-50 % or +100 %"), (1.63, "-62 % or +163 %")]
 )

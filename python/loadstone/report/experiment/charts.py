@@ -197,7 +197,9 @@ def _course(story: ExperimentStory, pattern: str) -> Spec | None:
     }
     reach = max(LEAST_REACH, *(abs(row["off"]) for row in rows))
     y = {
-        "field": "off", "type": "quantitative", "scale": {"domain": [-reach, reach], "nice": True},
+        "field": "off", "type": "quantitative",
+        # Nothing is less than nothing.
+        "scale": {"domain": [max(-1.0, -reach), reach], "nice": True},
         "axis": {"title": f"{metric} against its mean", "labelExpr": OFF_LABEL, "tickCount": 5},
     }  # fmt: skip
     none = {"data": {"values": [{"off": 0}]}, "mark": {"type": "rule", "color": "#999", "strokeDash": [3, 3]}}
