@@ -66,6 +66,8 @@ MOVING: Final = (
 )
 """Facts of the environment that differ from run to run on the same system, or only name what was tested."""
 
+IN_BYTES: Final = ("_bytes", "_granularity", "_block_size", "_io_size")
+"""How keys end whose values are bytes; in sysfs they have no unit (Documentation/ABI/stable/sysfs-block)."""
 WORDS: Final[tuple[tuple[str, str], ...]] = (
     ("host.kernel", "kernel"),
     ("host.cpu.governors*", "CPU governor"),
@@ -233,7 +235,8 @@ def _facts(environment: dict[str, Any]) -> dict[str, str]:
     for key, value in _leaves({name: one for name, one in environment.items() if name != "spec"}, ""):
         if not _is_moving(key):
             facts.setdefault(_words(key), {})[_written(key, value)] = None
-    return {key: first_of(values) for key, values in facts.items()}
+    # In which order devices are told says nothing of them.
+    return {key: first_of(sorted(values)) for key, values in facts.items()}
 
 
 @cache
@@ -254,8 +257,8 @@ def _words(key: str) -> str:
 
 
 def _written(key: str, value: Any) -> str:
-    if key.endswith("_bytes") and isinstance(value, int):
-        return units.size(value)
+    if key.endswith(IN_BYTES) and str(value).isdecimal():
+        return units.size(int(value))
     if key.endswith("scheduler"):
         chosen = re.search(r"\[([^\]]+)\]", str(value))
         return chosen[1] if chosen else str(value)
