@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from loadstone.path.mounts import IN_MEMORY
+from loadstone.path.layers import IN_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

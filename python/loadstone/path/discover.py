@@ -18,8 +18,8 @@ from loadstone.path import btrfs, cgroups, fuse, links, nfs, nvme
 from loadstone.path.block import SYS, BlockDevice
 from loadstone.path.builder import Builder, number, text
 from loadstone.path.extents import allocation
-from loadstone.path.layers import Ceiling, DataPath
-from loadstone.path.mounts import IN_MEMORY, PROC, Mount, mount_of
+from loadstone.path.layers import IN_MEMORY, Ceiling, DataPath
+from loadstone.path.mounts import PROC, Mount, mount_of
 
 if TYPE_CHECKING:
     from loadstone.path.cgroups import IoLimit

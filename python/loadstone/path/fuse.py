@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.path.block import BlockDevice
-from loadstone.path.mounts import IN_MEMORY, PROC, mount_of
+from loadstone.path.layers import IN_MEMORY
+from loadstone.path.mounts import PROC, mount_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

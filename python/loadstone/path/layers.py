@@ -6,7 +6,7 @@ Units stand last in the names.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue
 
@@ -35,6 +35,8 @@ LayerKind = Literal[
     "memory",
     "char",
 ]
+IN_MEMORY: Final = ("tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs")
+"""File systems that are the page cache and have nothing under them."""
 
 
 class Ceiling(FrozenModel):

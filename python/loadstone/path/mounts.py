@@ -11,14 +11,12 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROC = Path("/proc")
-IN_MEMORY: Final = ("tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs")
-"""File systems that are the page cache and have nothing under them."""
 
 
 @dataclass(frozen=True)

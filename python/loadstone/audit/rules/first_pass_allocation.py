@@ -15,7 +15,7 @@ from loadstone.audit.reached_storage import unwritten_part
 from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
 from loadstone.audit.targets import file_below
 from loadstone.messages import say
-from loadstone.path.mounts import IN_MEMORY
+from loadstone.path.layers import IN_MEMORY
 
 if TYPE_CHECKING:
     from loadstone.audit.case import Case, TargetState
