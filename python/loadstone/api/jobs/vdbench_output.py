@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone.bundle.disk import reason
 from loadstone.bundle.read import Bundle
 from loadstone.errors import BundleError, LoadstoneError
 from loadstone.messages import say
@@ -60,7 +61,14 @@ class Output:
     def interval(self, run: Counted, number: int) -> None:
         """Add an interval."""
         assert self._pages is not None  # noqa: S101 - a run has started
-        self._pages.interval(run, number)
+        if self._broken:
+            return
+        try:
+            self._pages.interval(run, number)
+        except OSError as error:
+            # Some pages have it and some have not: `close` makes all of them whole.
+            self._broken = True
+            self._say(f"{self._out}: {reason(error)}; the run goes on")
 
     def grow(self) -> None:
         """Write what is new."""
@@ -83,7 +91,7 @@ class Output:
         except BundleError:
             return  # The study says why.
         for number in range(written + 1, len(run.whole.intervals) + 1):
-            self._pages.interval(run, number)
+            self.interval(run, number)
         if run.whole.intervals:
             self._pages.end(run)
         self.grow()

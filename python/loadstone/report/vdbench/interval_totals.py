@@ -200,6 +200,11 @@ class Counted:
     def _streams(self) -> Sequence[int]:
         return self._phase.streams if self._phase else range(len(self.bundle.plan.streams))
 
+    @property
+    def _begun_ns(self) -> int:
+        """When it began. Of a whole bundle no sample is read for it, as while they are written."""
+        return 0 if self._phase is None else self._ran_ns[0]
+
     @cached_property
     def _ran_ns(self) -> tuple[int, int]:
         """When it began and ended, since the first I/O of the bundle."""
@@ -407,7 +412,7 @@ class Counted:
     def cpu(self, first: int, last: int) -> CpuUse | None:
         """Return the use of the CPUs from one interval to another, both included."""
         window_ns = self.interval_s * SECOND_NS
-        begin_ns = self._ran_ns[0]
+        begin_ns = self._begun_ns
         return used(self.processors, begin_ns + (first - 1) * window_ns, begin_ns + last * window_ns)
 
     @cached_property
@@ -419,7 +424,7 @@ class Counted:
     def started_unix_ns(self) -> int | None:
         """Wall clock of the first I/O; None when it came to none."""
         start = self.bundle.event("start")
-        return int(start["unix_ns"]) + self._ran_ns[0] if start else None
+        return int(start["unix_ns"]) + self._begun_ns if start else None
 
     @property
     def went_wrong(self) -> list[dict[str, Any]]:
