@@ -86,6 +86,7 @@ EXPECTED: Final[Mapping[str, Expected]] = {
     "limit": _A_COUNT,
     "more": _A_JOB,
     "numjobs": Expected((int,), "values", is_list=True),
+    "other_targets": Expected(_PATH, "paths", is_list=True, attribute="beforehand"),
     "others": _A_PATH,
     "out": _A_PATH,
     "output": _A_PATH,

@@ -68,7 +68,7 @@ class Output:
         except OSError as error:
             # Some pages have it and some have not: `close` makes all of them whole.
             self._broken = True
-            self._say(f"{self._out}: {reason(error)}; the run goes on")
+            self._say(say("api.vdbench.run_goes_on", reason=f"{self._out}: {reason(error)}"))
 
     def grow(self) -> None:
         """Write what is new."""
