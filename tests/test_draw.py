@@ -33,8 +33,8 @@ TURNS = """
 import pytest
 pytestmark = pytest.mark.in_turn
 def test_one(): pass
-@pytest.mark.parametrize("number", range(4))
-def test_four(number): pass
+@pytest.mark.parametrize("number", range(8))
+def test_eight(number): pass
 def test_two(): pass
 """
 
@@ -71,19 +71,18 @@ def test_every_value_is_drawn_where_there_is_room_and_so_many_cases(
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnknownMarkWarning")
-def test_three_days_run_each_test_that_takes_turns_once(
+def test_five_days_run_each_test_that_takes_turns_once(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "in_turn_here.py"
     file.write_text(TURNS)
     monkeypatch.syspath_prepend(tmp_path)
     days = []
-    for day in ("331", "332", "333", "334"):
-        monkeypatch.setenv(draw.VARIABLE, day)
+    for day in range(331, 331 + draw.TURNS + 1):
+        monkeypatch.setenv(draw.VARIABLE, str(day))
         days.append(kept(collected(request, file)))
-    first, second, third, again = days
-    assert first == again
-    assert len(first) == len(second) == len(third) == 2
-    assert sorted(first + second + third) == sorted(
-        ["test_one", *(f"test_four[{number}]" for number in range(4)), "test_two"]
-    )
+    *each, again = days
+    assert each[0] == again
+    assert [len(one) for one in each] == [2] * 5
+    every = ["test_one", *(f"test_eight[{number}]" for number in range(8)), "test_two"]
+    assert sorted(name for one in each for name in one) == sorted(every)
