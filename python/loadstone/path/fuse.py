@@ -97,7 +97,10 @@ def _in_memory(path: Path, proc: Path) -> bool:
 
 
 def _size_bytes(path: Path) -> int:
-    status = path.stat()
+    try:
+        status = path.stat()
+    except OSError:
+        return 0  # It was removed meanwhile.
     device = BlockDevice.of_number(status.st_rdev) if stat.S_ISBLK(status.st_mode) else None
     return status.st_size if device is None else device.size_bytes
 
