@@ -20,26 +20,14 @@ from loadstone.path.mounts import Mount
 from loadstone.plan.safety import marker
 from loadstone.plan.safety.guard import Consent
 from tests.e2e.program import needs_engine, run
-from tests.experiment.test_target_watch import FILE, SIZE, attach_again
-from tests.support.devices import attached, call, empty, mounted
+from tests.experiment.conftest import SIZE
+from tests.experiment.test_target_watch import FILE, attach_again
+from tests.support.devices import attached, call, empty
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from loadstone.study.controller import Next
-
-
-@pytest.fixture
-def device(tmp_path: Path) -> Iterator[str]:
-    with attached(empty(tmp_path / "disk", SIZE)) as name:
-        yield name
-
-
-@pytest.fixture
-def point(device: str, tmp_path: Path) -> Iterator[Path]:
-    call("mkfs.ext4", "-q", device)
-    with mounted(device, tmp_path / "mounted"):
-        yield tmp_path / "mounted"
 
 
 def changes_of(target: str | Path, change: Callable[[], object], *, killed: bool = False) -> list[str]:

@@ -21,14 +21,14 @@ from loadstone.experiment.run import ExperimentMeans, ExperimentOutcome, open_st
 from loadstone.experiment.target_watch import TargetWatch
 from loadstone.plan.safety.guard import Consent
 from tests.e2e.program import needs_engine
-from tests.support.devices import attached, call, empty, mounted
+from tests.experiment.conftest import SIZE
+from tests.support.devices import call, empty
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from loadstone.study.controller import Next
 
-SIZE = 16 << 20
 FILE = """title = "Depth"
 repeats = 2
 runtime = "300ms"
@@ -64,19 +64,6 @@ name = "layout"
 kind = "layout"
 levels = ["one", "other"]
 """
-
-
-@pytest.fixture
-def device(tmp_path: Path) -> Iterator[str]:
-    with attached(empty(tmp_path / "disk", SIZE)) as name:
-        yield name
-
-
-@pytest.fixture
-def point(device: str, tmp_path: Path) -> Iterator[Path]:
-    call("mkfs.ext4", "-q", device)
-    with mounted(device, tmp_path / "mounted"):
-        yield tmp_path / "mounted"
 
 
 def attach_again(device: str, backing: Path) -> None:
