@@ -237,7 +237,10 @@ def job(device: str, runtime_s: int, **options: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WatchCase:
-    """One case: what is staged, and which rules must find it, by name and effect."""
+    """One case: what is staged, and which rules must find it, by name and effect.
+
+    What limits must be the verdict of the whole run, too.
+    """
 
     name: str
     says: str
@@ -349,9 +352,8 @@ def staged(
 
 def wrong(case: WatchCase, result: dict[str, Any]) -> list[str]:
     """Return what the verdict of a case says and must not, or does not say and must."""
-    effects = {
-        cause["rule"]: cause["effect"] for cause in result["verdict"]["causes"] if cause["rule"] in OWN
-    }
+    verdict = result["verdict"]
+    effects = {cause["rule"]: cause["effect"] for cause in verdict["causes"] if cause["rule"] in OWN}
     problems = [
         f"{rule} must be {effect}, and is {effects.get(rule, 'not found')}"
         for rule, effect in case.expected.items()
@@ -362,6 +364,9 @@ def wrong(case: WatchCase, result: dict[str, Any]) -> list[str]:
         for rule, effect in effects.items()
         if rule in DECIDING and effect == "limited" and rule not in case.expected
     ]
+    deciding = next((rule for rule, effect in case.expected.items() if effect == "limited"), None)
+    if deciding is not None and (verdict["kind"] != "limited" or verdict["causes"][0]["rule"] != deciding):
+        problems.append(f"the verdict must be limited by {deciding}, and is {verdict['kind']}")
     return problems
 
 

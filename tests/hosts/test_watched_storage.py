@@ -54,6 +54,8 @@ def test_the_link_of_the_storage_limits_all_hosts_in_the_phase_in_which_it_was_f
     assert [one.get("storage_link") for one in causes] == [None, "link eth0 of nas"]
     assert [[host.operations for host in case.hosts] for case in cases[:2]] == [[1024, 1024], [16, 16]]
     assert all(min(host.start_skew_ns or 0 for host in case.hosts) == 0 for case in cases[:2])
+    # A doubt about a host decides nothing in that phase, and may in the other.
+    assert [case.sum_decided for case in cases] == [False, False, False, True, False, True]
     # What all hosts did together in each of the phases: 4 and 2 clones' I/Os.
     assert [_ops(one.series) for one in cases[:2]] == [2048, 32]
 

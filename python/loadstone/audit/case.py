@@ -380,6 +380,8 @@ class Case:
     """The same run once more, with probes."""
     of_host: str | None = None
     """The host of the run that this is of, where it had several."""
+    sum_decided: bool = False
+    """Whether a finding decides on all hosts in this phase: a doubt about this one decides nothing then."""
     beside: tuple[LoadBeside, ...] = ()
     """Loads of the run's other hosts on this machine. What `traffic` has as asked has theirs in it."""
     hosts: tuple[HostFigures, ...] = ()

@@ -108,7 +108,7 @@ def user_space_layers(target: TargetState) -> tuple[Layer, ...]:
 
 
 def _memory_below(case: Case, target: TargetState) -> str | None:
-    """Return the file system in memory that holds the file under the one it was named in; None: none does."""
+    """Return the type of the file system in memory that stores the file's data; None: a disk stores it."""
     layers = target.path_layers.layers if target.path_layers is not None else ()
     shown = next((layer for layer in user_space_layers(target) if layer.kind == "file_system"), None)
     if shown is not None and shown.facts.get("type") in IN_MEMORY:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import case as shape
 from loadstone.audit import watched_hosts
+from loadstone.audit.belief import DECIDE
 from loadstone.audit.from_bundle import (
     cases,
     client_disks,
@@ -56,8 +57,7 @@ def cases_of_hosts(made: Summary) -> list[tuple[str, list[shape.Case]]]:
 
 def _beside(made: Summary, name: str) -> list[shape.LoadBeside]:
     """Return the loads of the other hosts on the kernel of this one."""
-    record = made.bundle.hosts
-    parts = {part.name: part for part in record.hosts} if record is not None else {}
+    parts = {part.name: part for part in _parts(made)}
     own_part = parts[name]
     return [
         load
@@ -85,6 +85,25 @@ def cases_of_all(
     return [_case_of_all(made, stage, phases, named=len(stages) > 1) for stage in stages]
 
 
+def beside_the_sum(
+    made: Summary, own: Sequence[tuple[str, Sequence[shape.Case]]], verdicts: Sequence[Verdict]
+) -> list[shape.Case]:
+    """Return the cases of each host, with whether a finding decides on all of them in that phase.
+
+    `verdicts` are those on the cases of all hosts, in the order of `cases_of_all`.
+    """
+    decided = {
+        stage.line.name
+        for stage, verdict in zip(made.totals("stage"), verdicts, strict=True)
+        if verdict.kind in DECIDE
+    }
+    return [
+        replace(case, sum_decided=total.line.name in decided)
+        for name, host_cases in own
+        for total, case in zip(made.by_host[name].totals("stage"), host_cases, strict=True)
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class _HostPhase:
     """A phase on one host, and the verdict on it."""
@@ -98,8 +117,7 @@ def _case_of_all(
 ) -> shape.Case:
     record, measurement = made.bundle.hosts, made.measurement
     bounds = measured_bounds(measurement, stage.line)
-    streams = {part.name: _streams(part, stage) for part in (record.hosts if record is not None else ())}
-    parts = [part for part in (record.hosts if record is not None else ()) if streams[part.name]]
+    parts = [part for part in _parts(made) if _streams(part, stage)]
     skews_ns = _start_skews_ns(made, stage, parts)
     own = [phase.case for phase in phases.values()]
     disks = frozenset[str]().union(*(client_disks(case.targets) for case in own))
@@ -118,6 +136,12 @@ def _case_of_all(
         shared=None if record is None else tuple(_shared(made, one, stage) for one in record.shared),
         watched=watched_hosts.of_phase(measurement, bounds, disks),
     )
+
+
+def _parts(made: Summary) -> Sequence[HostPart]:
+    """Return the hosts of a run, in order; none of a run on this one."""
+    record = made.bundle.hosts
+    return record.hosts if record is not None else ()
 
 
 def _streams(part: HostPart, stage: Total) -> set[int]:
@@ -174,10 +198,9 @@ def _has_rate(job: shape.JobRequest) -> bool:
 
 
 def _shared(made: Summary, one: SharedSeen, stage: Total) -> shape.SharedByHosts:
-    record = made.bundle.hosts
     plan = made.measurement.plan
     hosts_by_sequence: dict[object, set[str]] = {}
-    for part in record.hosts if record is not None else ():
+    for part in _parts(made):
         path = one.paths.get(part.name)
         for stream in (plan.streams[at] for at in sorted(_streams(part, stage))):
             names = {plan.targets[at].path for at in targets_of(plan, stream)}

@@ -215,13 +215,11 @@ def judge(cases: Sequence[Case], rules: Sequence[Rule] = RULES) -> Audited:
         return Audited(verdict=_verdict("the run", [], [nothing], ()), phases=())
     if len(phases) == 1:
         return Audited(verdict=phases[0].verdict, phases=phases)
-    kind = min((one.verdict.kind for one in phases), key=WORST_FIRST.index)
+    counted = [one for case, one in zip(cases, phases, strict=True) if not _decided_elsewhere(case, one)]
+    kind = min((one.verdict.kind for one in counted), key=WORST_FIRST.index)
+    many = [one for one in phases if one.verdict.kind == kind]
     # What is wrong is told where it is surest, what is believed where that is least sure.
-    worst = min(
-        (one for one in phases if one.verdict.kind == kind),
-        key=lambda one: one.verdict.confidence * (1 if kind == "measures_storage" else -1),
-    )
-    many = [one for one in phases if one.verdict.kind == worst.verdict.kind]
+    worst = min(many, key=lambda one: one.verdict.confidence * (1 if kind == "measures_storage" else -1))
     causes = tuple(cause for one in phases for cause in one.verdict.causes)
     clear = set.intersection(*(set(one.verdict.checked) for one in phases))
     alike = len(many) == len(phases)
@@ -242,6 +240,15 @@ def judge(cases: Sequence[Case], rules: Sequence[Rule] = RULES) -> Audited:
         **of_phases([one.verdict for one in phases], worst_verdict),
     )
     return Audited(verdict=verdict, phases=phases)
+
+
+def _decided_elsewhere(case: Case, phase: Phase) -> bool:
+    """Tell whether a doubt about one host decides nothing, as a finding decides on all of them.
+
+    So it is within one case, too: what limits goes before what is suspected.
+    """
+    essential = any(one.essential for one in phase.verdict.missing)
+    return case.sum_decided and phase.verdict.kind == "cannot_tell" and not essential
 
 
 def _explained(causes: list[Cause]) -> list[Cause]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone.analysis.summary import summarise
 from loadstone.audit.from_bundle import cases
-from loadstone.audit.from_hosts import cases_of_all, cases_of_hosts
+from loadstone.audit.from_hosts import beside_the_sum, cases_of_all, cases_of_hosts
 from loadstone.audit.judge import judge, judge_case
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def cases_of_run(made: Summary) -> list[Case]:
         return cases(made)
     own = cases_of_hosts(made)
     verdicts = {name: [judge_case(one) for one in host_cases] for name, host_cases in own}
-    return [*cases_of_all(made, dict(own), verdicts), *(one for _, host_cases in own for one in host_cases)]
+    of_all = cases_of_all(made, dict(own), verdicts)
+    return [*of_all, *beside_the_sum(made, own, [judge_case(one) for one in of_all])]
 
 
 class SealedFigures:
