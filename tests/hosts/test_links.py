@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pytest
 
 from loadstone.hosts import agent_links
-from loadstone.hosts.agent_links import PipeLink, ssh_argv
+from loadstone.hosts.agent_links import PipeLink, ssh_argv, why_gone
 from loadstone.hosts.greeting import word_every_s
 from loadstone.hosts.hosts_file import HostsFile
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def test_a_line_without_end_is_no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,3 +58,15 @@ def test_ssh_is_as_patient_as_the_hosts_file_and_what_the_user_says_goes_first()
 
 def test_an_agent_hears_of_its_coordinator_several_times_before_it_gives_it_up() -> None:
     assert (word_every_s(10.0), word_every_s(300.0), word_every_s(1.0)) == (2.0, 2.0, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        ((), "its host key is not known here"),
+        (("Host key for h1 has changed and you have requested strict checking.",), "not the one that"),
+    ],
+)
+def test_a_host_key_that_nobody_saw_before_is_no_other_one(first: tuple[str, ...], why: str) -> None:
+    """Regression: a host that was never connected to was said to have another key than the known one."""
+    assert why in why_gone(255, [*first, "Host key verification failed."], ssh=True)

@@ -70,7 +70,8 @@ def test_the_shell_ends_when_the_connection_does() -> None:
     ("says", "means"),
     [
         ("nas: Permission denied (publickey).", "key or the user was refused"),
-        ("Host key verification failed.", "host key is not known"),
+        ("Host key verification failed.", "host key is not known here"),
+        ("REMOTE HOST IDENTIFICATION HAS CHANGED!\nHost key verification failed.", "not the one that"),
         ("ssh: Could not resolve hostname nas: Name or service not known", "name does not resolve"),
         ("ssh: connect to host nas port 22: Connection refused", "nothing listens"),
         ("something else", "something else"),

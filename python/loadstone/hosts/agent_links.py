@@ -265,8 +265,9 @@ class PipeLink:
 
 REASONS: Final = (
     (re.compile(r"permission denied", re.IGNORECASE), "key"),
-    (re.compile(r"host key verification failed|remote host identification has changed", re.IGNORECASE),
-     "host_key"),
+    (re.compile(r"host key for .* has changed|identification has changed", re.IGNORECASE),
+     "host_key_changed"),
+    (re.compile(r"host key verification failed", re.IGNORECASE), "host_key"),
     (re.compile(r"could not resolve hostname", re.IGNORECASE), "name"),
     (re.compile(r"connection refused", re.IGNORECASE), "server"),
     (re.compile(r"no route to host|network is unreachable|timed out", re.IGNORECASE),

@@ -76,6 +76,7 @@ UNKNOWN_SYSTEM: Final = "look_facts() { :; }\nlook_sample() { :; }"
 FAULTS: Final = (
     ("Permission denied", "denied", True),
     ("Too many authentication failures", "too_many_keys", True),
+    ("REMOTE HOST IDENTIFICATION HAS CHANGED", "host_key_changed", True),
     ("Host key verification failed", "host_key", True),
     ("Could not resolve hostname", "unknown_name", True),
     ("Connection refused", "not_listening", False),
