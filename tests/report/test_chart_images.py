@@ -6,6 +6,10 @@ import re
 from typing import Any
 
 from loadstone.report.pictures import chart_images
+from loadstone.report.pictures.charts import base, latency_axis
+
+LETTER = 7.0
+"""Pixels: as wide as one of DejaVu Sans, which pages are drawn with where there is nothing narrower."""
 
 
 def clipped(highest: int) -> dict[str, Any]:
@@ -35,3 +39,26 @@ def test_charts_of_one_page_do_not_cut_each_other() -> None:
     assert not names & others
     for drawn, own in ((one, names), (other, others)):
         assert set(re.findall(r"url\(#([^)]+)\)", drawn)) <= own
+
+
+def test_labels_of_a_logarithmic_axis_do_not_stand_on_each_other() -> None:
+    """The last one was moved inwards, onto its neighbour: `100 ms200 ms`."""
+    for width in (330, 390, 480):
+        axis = latency_axis("v", [1.2e6, 190e6])
+        spec = base("a", [{"v": 1.2e6}, {"v": 190e6}]) | {
+            "width": width,
+            "mark": "point",
+            "encoding": {"x": axis},
+        }
+        labels = re.findall(
+            r'text-anchor="(\w+)" transform="translate\(([\d.]+),[\d.]+\)"([^>]*)>([^<]+ ms)</text>',
+            chart_images.svg(spec),
+        )
+        assert {anchor for anchor, *_ in labels} == {"middle"}
+        drawn = [(x, text) for _, x, look, text in labels if 'opacity="0"' not in look]
+        assert len(drawn) > 4
+        edge = -100.0
+        for x, text in drawn:
+            half = LETTER * len(text) / 2
+            assert float(x) - half > edge, (width, drawn)
+            edge = float(x) + half

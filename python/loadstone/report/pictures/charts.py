@@ -102,6 +102,8 @@ def config() -> Spec:
         },
         # On paper the font is wider than the one that labels are measured with.
         "axisY": {"titlePadding": 12},
+        # The last label, moved inwards, would stand on the one before it.
+        "axisX": {"labelSeparation": 10, "labelFlush": False},
         "legend": {
             "orient": "top",
             "title": None,
