@@ -40,7 +40,7 @@ COLOURS: Final = {
 }  # fmt: skip
 SHAPES: Final = {
     "better": "triangle-up", "worse": "triangle-down", "same": "circle", "unrepeated": "diamond",
-    "unknown": "circle",
+    "unknown": "cross",
 }  # fmt: skip
 WORDS: Final = {
     "better": "better",
