@@ -374,3 +374,20 @@ def test_a_job_that_completed_nothing_has_a_row_without_numbers(tmp_path: Path) 
     assert len(re.findall(r"quiet +no data", summary_of(whole))) == 2
     rows = re.findall(r"<tr\b.*?</tr>", page(whole), flags=re.DOTALL)
     assert sum("quiet" in row and "no data" in row for row in rows) == 2
+
+
+def test_a_list_of_runs_names_the_targets_of_all_of_them(tmp_path: Path) -> None:
+    """Of four runs on two disks a study named the disk of the first."""
+    points = []
+    for at in range(2):
+        made = runs.make(tmp_path / "runs" / f"{at}", targets=at + 1)
+        paths = [target.path for target in made.plan.targets]
+        points.append(on_disk.Point(name=f"{at}", factors={}, bundle=f"runs/{at}", status="complete"))
+    record = on_disk.StudyRecord(
+        kind="list", name="x", front_end="fio", loadstone_version="0", started="2026-01-01T00:00:00+00:00",
+        request={}, points=tuple(points), status="complete",
+    )  # fmt: skip
+    on_disk.write(tmp_path, record)
+    facts = dict(study_page._facts(study_page.read(tmp_path)))
+    assert facts["On"] == ", ".join(paths)
+    assert len(paths) == 2

@@ -352,7 +352,15 @@ def _facts(whole: StudyPage) -> list[tuple[str, str]]:
     facts = [("Started", whole.study.started.replace("T", " ").replace("+00:00", " UTC"))]
     summary = next((run.summary for run in whole.runs if run.summary is not None), None)
     if summary is not None:
-        targets = list(dict.fromkeys(target.path for target in summary.measurement.plan.targets))
+        # Of a list of runs each may have targets of its own.
+        targets = list(
+            dict.fromkeys(
+                target.path
+                for run in whole.runs
+                if run.summary is not None
+                for target in run.summary.measurement.plan.targets
+            )
+        )
         more = f" and {len(targets) - 3} more" if len(targets) > 3 else ""
         host = summary.bundle.environment.get("host", {})
         known = (host.get("host_name"), host.get("cpu", {}).get("model"), host.get("kernel"))
