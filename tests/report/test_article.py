@@ -18,6 +18,7 @@ from loadstone.report.article.elements import (
     Article,
     ArticleTable,
     Bullets,
+    Diagram,
     Drawings,
     Facts,
     Heading,
@@ -228,3 +229,17 @@ def test_the_last_label_of_an_axis_of_changes_is_not_cut() -> None:
     picture = drawing(forest("Change", [row], {"same": ("#888", "circle")})).svg
     labels = re.findall(r'<text text-anchor="(\w+)"[^>]*>([^<]* %)</text>', picture)
     assert labels[-1] == ("end", "+400 %")
+
+
+def test_a_diagram_is_words_in_markdown_and_has_one_title_on_paper(tmp_path: Path) -> None:
+    """The Markdown of a study had `As run 1 saw it.` below the heading of its data path, and no path."""
+    chart = base("Data path", [{"x": 1}]) | {"mark": "point", "encoding": {"x": {"field": "x"}}}
+    block = Diagram("<b>drawn</b>", [drawing(chart)], [("disk vda", "15 % busy"), ("adapter virtio1", "")])
+    whole = Article("Loadstone study", "a", [Heading("Data path"), block])
+    text = as_file(whole, ".md")
+    assert isinstance(text, str)
+    assert "## Data path\n\n- disk vda: 15 % busy\n- adapter virtio1\n" in text
+    (figure,) = block.figures
+    assert ">Data path<" in figure.svg
+    assert ">Data path<" not in figure.untitled_svg
+    assert on_paper(tmp_path, whole).count("Data path") == 1

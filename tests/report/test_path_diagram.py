@@ -76,6 +76,16 @@ def test_nfs_down_to_the_port_that_is_full(tmp_path: Path) -> None:
     assert '<span class="mark">at its ceiling</span>' in text
 
 
+def test_a_path_in_words_has_each_layer_and_what_is_known_of_it(tmp_path: Path) -> None:
+    (paths,) = nfs(tmp_path).paths
+    words = dict(path_diagram.in_words(paths))
+    names = list(words)
+    assert names[0].startswith("file ")
+    assert names[1].startswith("network file system ")
+    (port,) = [name for name in names if name.endswith(" eth0")]
+    assert plain(words[port]).startswith("read 110 MiB/s · write 1.91 MiB/s · 97.7 % of 118 MB/s each way (")
+
+
 def test_the_verdicts_layer_is_the_bottleneck(tmp_path: Path) -> None:
     levels = boxes(nfs(tmp_path), limited_by="eth0")
     assert [box.mark for level in levels for box in level] == [None, None, None, "bottleneck", None]

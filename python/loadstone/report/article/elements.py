@@ -133,6 +133,14 @@ class Drawing:
         return chart_images.svg(self.spec)
 
     @property
+    def untitled_svg(self) -> str:
+        """Its drawing below a heading that says what it shows: with its subtitle alone, where it has one."""
+        title = self.spec.get("title")
+        subtitle = title.get("subtitle") if isinstance(title, dict) else None
+        rest = {name: part for name, part in self.spec.items() if name != "title"}
+        return chart_images.svg(rest | ({"title": subtitle} if subtitle else {}))
+
+    @property
     def narrow_svg(self) -> str:
         """Its drawing for a phone; empty where it is the same."""
         return "" if self.narrow is None else chart_images.svg(self.narrow)
@@ -156,10 +164,12 @@ class Drawings:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """A drawing that a page has as HTML, and everything else as charts."""
+    """A drawing below a heading, that a page has as HTML, paper as charts, and Markdown as words."""
 
     html: str
     figures: Sequence[Drawing] = ()
+    pairs: Sequence[tuple[str, str]] = ()
+    """Each part, and what is said of it."""
     block: ClassVar[str] = "diagram"
 
 

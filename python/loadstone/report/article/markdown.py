@@ -12,6 +12,7 @@ from loadstone import printable, units
 from loadstone.report.article.elements import (
     ArticleTable,
     Bullets,
+    Diagram,
     Facts,
     Heading,
     Paragraph,
@@ -61,8 +62,8 @@ def _bullets(block: Bullets) -> str:
     return "\n".join(f"- {_text(one)}" for one in block.items)
 
 
-def _facts(block: Facts) -> str:
-    return "\n".join(f"- {_text(name)}: {_text(value)}" for name, value in block.pairs)
+def _facts(block: Facts | Diagram) -> str:
+    return "\n".join(f"- {_text(name)}{f': {_text(value)}' if value else ''}" for name, value in block.pairs)
 
 
 def _verdicts(block: Verdicts) -> str:
@@ -103,6 +104,7 @@ _WRITERS: Final[dict[str, Callable[[Any], str]]] = {
     Paragraph.block: _paragraph,
     Bullets.block: _bullets,
     Facts.block: _facts,
+    Diagram.block: _facts,
     Verdicts.block: _verdicts,
     ArticleTable.block: _table,
     Typed.block: _typed,

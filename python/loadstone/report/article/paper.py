@@ -43,7 +43,11 @@ def pdf(article: Article) -> bytes:
 
 def _block(block: Block) -> dict[str, Any]:
     if isinstance(block, Diagram | Drawings):
-        drawn = [{"title": one.title, "svg": one.svg} for one in block.figures]
+        below_heading = isinstance(block, Diagram)
+        drawn = [
+            {"title": one.title, "svg": one.untitled_svg if below_heading else one.svg}
+            for one in block.figures
+        ]
         columns = block.columns if isinstance(block, Drawings) else 1
         return {"block": Drawings.block, "columns": columns, "figures": drawn}
     if isinstance(block, ArticleTable):

@@ -106,6 +106,22 @@ def members(paths: Paths, limited_by: str | None = None) -> list[tuple[str, Diag
     return [(box.kind, member) for box in boxes for member in box.members]
 
 
+def in_words(paths: Paths) -> list[tuple[str, str]]:
+    """Return each layer from the top, and what it moved, how much of what it can do, and what it is."""
+    pairs = []
+    for level in levels(paths, {}):
+        for box in level:
+            for member in box.members:
+                bars = [f"{bar.share} {bar.text}" for bar in member.bars]
+                words = [member.moved, *bars, *member.ceilings, *box.facts, *member.facts]
+                name = f"{box.kind} {member.name}"
+                of_phase = f"{paths.phase}, {name}" if paths.phase else name
+                pairs.append((of_phase, " · ".join(word for word in words if word)))
+            if box.more:
+                pairs.append((box.kind, f"{box.more} more"))
+    return pairs
+
+
 def levels(paths: Paths, marks: dict[str, str]) -> list[list[Box]]:
     """Return the boxes, one list for each level from the top."""
     uses = {use.layer.name: use for use in paths.uses}

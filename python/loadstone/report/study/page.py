@@ -394,7 +394,11 @@ def _path(whole: StudyPage) -> list[Block]:
     specs = _some(*(path_chart.path(one) for one in paths))
     return [
         Heading("Data path"),
-        Diagram("".join(path_diagram.render(one) for one in paths), [drawing(spec) for spec in specs]),
+        Diagram(
+            "".join(path_diagram.render(one) for one in paths),
+            [drawing(spec) for spec in specs],
+            [pair for one in paths for pair in path_diagram.in_words(one)],
+        ),
         Paragraph(say("report.study.path_of", run=run.point.name), "soft"),
     ]
 
