@@ -243,3 +243,16 @@ def test_a_diagram_is_words_in_markdown_and_has_one_title_on_paper(tmp_path: Pat
     assert ">Data path<" in figure.svg
     assert ">Data path<" not in figure.untitled_svg
     assert on_paper(tmp_path, whole).count("Data path") == 1
+
+
+def test_a_heading_and_its_first_words_do_not_end_a_page(tmp_path: Path) -> None:
+    """`Latency distributions` and what its points are stood below a page, and its charts on the next."""
+    chart = base("a", [{"x": 1}]) | {"mark": "point", "encoding": {"x": {"field": "x"}}}
+    below = []
+    for lines in range(36, 48, 2):
+        blocks: list[Block] = [Paragraph(f"line {at}") for at in range(lines)]
+        blocks += [Heading("Distributions"), Paragraph("Points", "soft"), Drawings([drawing(chart)], 2)]
+        told = on_paper(tmp_path, Article("k", "t", blocks), "-bbox")
+        below.append(842 - max(float(y) for y in re.findall(r'yMax="([0-9.]+)">Points<', told)))
+    # On A4: the margin, and the half of a chart as wide as half of the page.
+    assert min(below) > 45 + 70, below
