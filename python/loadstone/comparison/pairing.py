@@ -193,12 +193,11 @@ def _paired_by(
     like: Likeness, mine: Sequence[Repeats], theirs: Sequence[Repeats], matches: Mapping[int, int]
 ) -> dict[int, int]:
     """Pair the cells that are not paired yet and have a key that no other cell of their side has."""
-    paired_places = (set(matches), set(matches.values()))
-    # What is left over of several alike is not like what is left over on the other side.
-    rivals = paired_places if like.by == "name_alone" else (set(), set())
+    # What is left over of several alike is not like what is left over on the other side: of two sweeps
+    # of one job the depth that only the first has is not the one that only the second has.
     places, other_places = (
-        {key: at for key, at in _unique(cells, like.key, rival).items() if at not in used}
-        for cells, rival, used in zip((mine, theirs), rivals, paired_places, strict=True)
+        {key: at for key, at in _unique(cells, like.key).items() if at not in used}
+        for cells, used in ((mine, set(matches)), (theirs, set(matches.values())))
     )
     return {at: other_places[key] for key, at in places.items() if key in other_places}
 
@@ -241,13 +240,11 @@ def _in_words(rates: tuple[float, float]) -> str:
     return " and ".join(parts) or say("comparison.pattern.no_rate")
 
 
-def _unique(
-    every: Sequence[Repeats], like: Callable[[ComparedPhase], Hashable], taken: set[int]
-) -> dict[Hashable, int]:
+def _unique(every: Sequence[Repeats], like: Callable[[ComparedPhase], Hashable]) -> dict[Hashable, int]:
     keys: dict[Hashable, list[int]] = {}
     for at, cell in enumerate(every):
         key = like(cell.first)
-        if at not in taken and key is not None:
+        if key is not None:
             keys.setdefault(key, []).append(at)
     return {key: places[0] for key, places in keys.items() if len(places) == 1}
 

@@ -1,0 +1,33 @@
+"""What is left of two sides when their loads have been paired, and how that is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loadstone.comparison import pairing
+from loadstone.comparison.side import side as read_side
+from tests.comparison.test_repeats import fio_text, names_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_depths_that_one_side_alone_has_are_not_held_against_each_other(tmp_path: Path) -> None:
+    """Depths 1 to 16 against 2 to 32: what was left, 1 and 32, had one name, and was *better* by 306 %."""
+    sides = [
+        read_side(fio_text(tmp_path / f"{at}.txt", [("a", depth, 1000 * depth) for depth in depths]))
+        for at, depths in enumerate([[1, 2, 8], [2, 8, 32]])
+    ]
+    rows, alone = pairing.rows(sides)
+    assert [row.pattern for row in rows] == ["4k random read, iodepth 2", "4k random read, iodepth 8"]
+    assert [[cell.first.depth for cell in cells] for cells in alone] == [[1], [32]]
+
+
+def test_one_job_that_got_another_depth_is_still_held_against_itself(tmp_path: Path) -> None:
+    sides = [
+        read_side(fio_text(tmp_path / f"{at}.txt", [("a", depth, 9000), ("b", 4, 8000)]))
+        for at, depth in enumerate([1, 32])
+    ]
+    rows, alone = pairing.rows(sides)
+    assert names_of(rows) == [["a", "a"], ["b", "b"]]
+    assert alone == [[], []]
