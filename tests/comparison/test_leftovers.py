@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loadstone.comparison import pairing
@@ -10,6 +11,8 @@ from tests.comparison.test_repeats import fio_text, names_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from loadstone.comparison.side import Side
 
 
 def test_depths_that_one_side_alone_has_are_not_held_against_each_other(tmp_path: Path) -> None:
@@ -31,3 +34,17 @@ def test_one_job_that_got_another_depth_is_still_held_against_itself(tmp_path: P
     rows, alone = pairing.rows(sides)
     assert names_of(rows) == [["a", "a"], ["b", "b"]]
     assert alone == [[], []]
+
+
+def test_a_side_without_a_name_for_a_run_leaves_no_arrow(tmp_path: Path) -> None:
+    """A list of runs names them and fio's results have none: `4k random read, rand →`."""
+
+    def labelled(at: int, labels: list[str]) -> Side:
+        told = read_side(fio_text(tmp_path / f"{at}.txt", [(name, 8, 9000) for name in ("wd", "rand")]))
+        phases = [replace(one, label=label) for one, label in zip(told.phases, labels, strict=True)]
+        return replace(told, phases=tuple(phases))
+
+    bare = read_side(fio_text(tmp_path / "bare.txt", [("rand", 8, 9100)]))
+    rows, _ = pairing.rows([labelled(1, ["rd1", "rand"]), labelled(2, ["rd1", "rand"]), bare])
+    assert [row.pattern for row in rows] == ["4k random read, rd1", "4k random read, rand"]
+    assert [cell is None for cell in rows[1].cells] == [False, False, False]

@@ -296,7 +296,8 @@ def _told_apart(row: PatternRow, alike: Sequence[PatternRow]) -> str:
         ("phase", lambda one: one.number),
     ):
         if not parts and len({of(one) for one in firsts}) == len(alike):
-            of_sides = " → ".join(dict.fromkeys(str(of(one)) for one in of_row))
+            # A side may have no name for its run: what it has not is not on the way to what it has.
+            of_sides = " → ".join(dict.fromkeys(str(value) for one in of_row if (value := of(one))))
             parts.append(f"{label} {of_sides if of is not apart else _settings_of(of_row, firsts)}".strip())
     if not parts:
         parts.append(f"{phase.label or ', '.join(phase.names)} {phase.number}")
