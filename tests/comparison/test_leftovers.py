@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from loadstone.audit.case import Case, JobRequest, OpMeasurement
 from loadstone.comparison import pairing
+from loadstone.comparison.compare import compare
+from loadstone.comparison.gate import gate
+from loadstone.comparison.pattern_name import may_be_one
 from loadstone.comparison.side import side as read_side
+from tests.comparison.test_compare import FOREIGN
 from tests.comparison.test_repeats import fio_text, names_of
+from tests.support import runs
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,3 +55,35 @@ def test_a_side_without_a_name_for_a_run_leaves_no_arrow(tmp_path: Path) -> None
     rows, _ = pairing.rows([labelled(1, ["rd1", "rand"]), labelled(2, ["rd1", "rand"]), bare])
     assert [row.pattern for row in rows] == ["4k random read, rd1", "4k random read, rand"]
     assert [cell is None for cell in rows[1].cells] == [False, False, False]
+
+
+def test_what_terse_output_does_not_tell_may_be_another_load_and_is_not_said_to_be(tmp_path: Path) -> None:
+    """It has no order: `4k read → 4k random read is another load` was said of one and the same job."""
+    lines = (FOREIGN / "fio" / "shared.terse3").read_text().splitlines()
+    line = next(one for one in lines if one.split(";")[2] == "reads")
+    (tmp_path / "before.txt").write_text(line + "\n")
+    runs.make(tmp_path / "after", MadeJob(line.split(";")[2]), seconds=20.0)
+    found = compare([tmp_path / "before.txt", tmp_path / "after"])
+    (pattern,) = {one.pattern for one in found.effects}
+    assert pattern == "4k read → 4k random read"
+    text = (
+        f"after: {pattern} may be another load: one side does not tell the block size, the order or the mix"
+    )
+    assert text in found.warnings
+    decided = gate(found.effects, found.sides, (), detect=0.05, alone=found.alone)
+    assert decided.outcome == "no_data"
+    assert any("may be another load" in why for why in decided.why)
+
+
+def test_only_what_both_tell_makes_two_patterns() -> None:
+    def case(*jobs: JobRequest) -> Case:
+        return Case(name="a", source="fio", jobs=jobs, total=OpMeasurement(), ops={})
+
+    known = JobRequest(job="a", random_percent=100.0, read_percent=100.0, block_bytes={4096: 1.0})
+    no_order = JobRequest(job="a", read_percent=100.0, block_bytes={4096: 1.0})
+    in_order = JobRequest(job="a", random_percent=0.0, read_percent=100.0, block_bytes={4096: 1.0})
+    larger = JobRequest(job="a", read_percent=100.0, block_bytes={8192: 1.0})
+    assert may_be_one(case(known), case(no_order))
+    assert not may_be_one(case(known), case(in_order))
+    assert not may_be_one(case(known), case(larger))
+    assert not may_be_one(case(known), case(known, in_order))

@@ -311,30 +311,35 @@ def _called(phase: ComparedPhase, pairs: Sequence[pairing.PatternRow]) -> str:
 
 
 def _other_loads(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) -> Iterable[Alone]:
-    for (name, differs), patterns in _patterns_of_other_loads(sides, pairs).items():
+    for (name, load), patterns in _patterns_of_other_loads(sides, pairs).items():
         for pattern in patterns:
-            yield Alone(name, pattern, f"{pattern} {_is_another_load([pattern], differs)}")
+            yield Alone(name, pattern, f"{pattern} {_is_another_load([pattern], load)}")
 
 
 def _patterns_of_other_loads(
     sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]
-) -> dict[tuple[str, str], list[str]]:
+) -> dict[tuple[str, pairing.OtherLoad], list[str]]:
     """Return the patterns of each side whose load differs in the same from the first side's."""
-    patterns: dict[tuple[str, str], list[str]] = {}
+    patterns: dict[tuple[str, pairing.OtherLoad], list[str]] = {}
     for row in pairs:
         base = row.cells[0]
         for one, cell in zip(sides[1:], row.cells[1:], strict=True):
             if base is None or cell is None:
                 continue
-            differs = pairing.another_load(base.first, cell.first)
-            if differs is not None:
-                patterns.setdefault((one.name, differs), []).append(row.pattern)
+            load = pairing.another_load(base.first, cell.first)
+            if load is not None:
+                patterns.setdefault((one.name, load), []).append(row.pattern)
     return patterns
 
 
-def _is_another_load(patterns: Sequence[str], differs: str) -> str:
-    predicate = say("comparison.sides.another_load" if len(patterns) == 1 else "comparison.sides.other_loads")
-    return f"{predicate}: {differs}" if differs else predicate
+def _is_another_load(patterns: Sequence[str], load: pairing.OtherLoad) -> str:
+    one, several = (
+        ("comparison.sides.another_load", "comparison.sides.other_loads")
+        if load.certain
+        else ("comparison.sides.perhaps_another_load", "comparison.sides.perhaps_other_loads")
+    )
+    predicate = say(one if len(patterns) == 1 else several)
+    return f"{predicate}: {load.differs}" if load.differs else predicate
 
 
 def _on_two_sides(sides: Sequence[Side]) -> Iterable[Alone]:
@@ -424,8 +429,8 @@ def _warnings(
     sides: Sequence[Side], pairs: Sequence[pairing.PatternRow], alone: Sequence[Sequence[Repeats]]
 ) -> list[str]:
     warnings = list(_unlike_repeats(sides, pairs))
-    for (name, differs), patterns in _patterns_of_other_loads(sides, pairs).items():
-        warnings.append(f"{name}: {_some(patterns)} {_is_another_load(patterns, differs)}")
+    for (name, load), patterns in _patterns_of_other_loads(sides, pairs).items():
+        warnings.append(f"{name}: {_some(patterns)} {_is_another_load(patterns, load)}")
     warnings += _measured_twice(sides)
     warnings += _not_paired(sides, pairs, alone)
     for one in sides:

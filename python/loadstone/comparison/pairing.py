@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from loadstone import units
 from loadstone.analysis.study.curve import PURPOSE, RATE
+from loadstone.comparison import pattern_name
 from loadstone.comparison.settings import LOAD_WORDS, load
 from loadstone.messages import say
 
@@ -217,11 +218,18 @@ def _may_be_held(one: ComparedPhase, other: ComparedPhase) -> bool:
     return not first_ops or not other_ops or first_ops == other_ops
 
 
-def another_load(one: ComparedPhase, other: ComparedPhase) -> str | None:
-    """Return in what the second was another load than the first, as far as both tell; None for the same load.
+@dataclass(frozen=True, slots=True)
+class OtherLoad:
+    """In what a phase was another load than the first side's, or may have been."""
 
-    Nothing where their patterns differ alone, which their row's name says: `4k random read → 8k random read`.
-    """
+    differs: str
+    """Empty where patterns differ alone, as their row's name says: `4k random read → 8k random read`."""
+    certain: bool = True
+    """Whether both sides tell it."""
+
+
+def another_load(one: ComparedPhase, other: ComparedPhase) -> OtherLoad | None:
+    """Return in what the second was another load than the first; None for the same load."""
     loads = [
         (_in_words(one.asked), _in_words(other.asked)),
         *([(f"depth {one.depth}", f"depth {other.depth}")] if one.depth and other.depth else []),
@@ -231,7 +239,9 @@ def another_load(one: ComparedPhase, other: ComparedPhase) -> str | None:
         for first_load, other_load in loads
         if first_load != other_load
     ]
-    return ", ".join(parts) if parts or one.pattern != other.pattern else None
+    if not parts and one.pattern != other.pattern and pattern_name.may_be_one(one.case, other.case):
+        return OtherLoad(say("comparison.pattern.not_told"), certain=False)
+    return OtherLoad(", ".join(parts)) if parts or one.pattern != other.pattern else None
 
 
 def _in_words(rates: tuple[float, float]) -> str:

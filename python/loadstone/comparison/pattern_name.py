@@ -46,6 +46,22 @@ def of_job(job: JobRequest, case: Case) -> str:
     return " ".join(part for part in (words, mix) if part)
 
 
+def may_be_one(case: Case, other: Case) -> bool:
+    """Tell whether two phases have no part of a pattern that both tell, and tell differently."""
+    jobs, other_jobs = (list(dict.fromkeys(_parts(job, one) for job in one.jobs)) for one in (case, other))
+    return len(jobs) == len(other_jobs) and all(
+        part == other_part or None in (part, other_part)
+        for job, other_job in zip(jobs, other_jobs, strict=True)
+        for part, other_part in zip(job, other_job, strict=True)
+    )
+
+
+def _parts(job: JobRequest, case: Case) -> tuple[object, ...]:
+    """Return the parts of a job's pattern, each None where it is not known."""
+    size_known = _sizes(job) or (_measured_size(case.total) if len(case.jobs) == 1 else "")
+    return job.operation or "", size_known or None, job.random_percent, job.read_percent
+
+
 def size(value_bytes: float) -> str:
     """Write a block size as fio does: `4k`, `1m`, `512`."""
     for unit, text in ((1 << 20, "m"), (1 << 10, "k")):
