@@ -87,3 +87,16 @@ def test_only_what_both_tell_makes_two_patterns() -> None:
     assert not may_be_one(case(known), case(in_order))
     assert not may_be_one(case(known), case(larger))
     assert not may_be_one(case(known), case(known, in_order))
+
+
+def test_loads_that_nothing_tells_apart_are_said_to_be_that(tmp_path: Path) -> None:
+    """`a does not have 4k random read of a, b: to compare those, name a first` was said."""
+    sides = [
+        fio_text(tmp_path / f"{at}.txt", [(name, 4, 9000) for name in names] + [("same", 64, 5000)])
+        for at, names in enumerate([["x", "y"], ["u", "v", "w"]])
+    ]
+    text = (
+        "4k random read, iodepth 4 of 0.txt, 1.txt cannot be compared: "
+        "neither names nor depths tell which belong together"
+    )
+    assert text in compare(sides).warnings

@@ -456,6 +456,8 @@ def _not_paired(
     for sharing, several in loads.items():
         if len(sharing) == 1:
             yield f"only {sharing[0]} has {', '.join(several)}"
+        elif sharing[0] == sides[0].name:
+            yield say("comparison.sides.not_told_which", loads=", ".join(several), sides=", ".join(sharing))
         else:
             yield say(
                 "comparison.sides.not_first", first=sides[0].name, loads=", ".join(several),
