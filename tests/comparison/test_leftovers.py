@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -100,3 +101,14 @@ def test_loads_that_nothing_tells_apart_are_said_to_be_that(tmp_path: Path) -> N
         "neither names nor depths tell which belong together"
     )
     assert text in compare(sides).warnings
+
+
+def test_a_copy_of_a_run_of_several_phases_is_told_once(tmp_path: Path) -> None:
+    """A run of four phases was told to be a copy four times by its gate, and thrice above."""
+    run = runs.make(tmp_path / "a", MadeJob("a"), MadeJob("b", {"write": 500.0}, stage=1), seconds=20.0).path
+    shutil.copytree(run, tmp_path / "b")
+    found = compare([run, tmp_path / "b"])
+    twice = [text for text in found.warnings if "same measurement" in text]
+    assert twice == ["b: b is the same measurement as a of a"]
+    decided = gate(found.effects, found.sides, (), detect=0.05, alone=found.alone)
+    assert len(decided.why) == len(set(decided.why))

@@ -357,7 +357,9 @@ def _measured_twice(sides: Sequence[Side]) -> Iterable[str]:
     whys: dict[str, list[str]] = {}
     for one in _on_two_sides(sides):
         whys.setdefault(one.side, []).append(one.why)
-    for name, sentences in whys.items():
+    for name, every in whys.items():
+        # A run of several phases is one run.
+        sentences = list(dict.fromkeys(every))
         more = len(sentences) - MOST_TWICE
         yield from (f"{name}: {why}" for why in sentences[:MOST_TWICE])
         if more > 0:

@@ -106,7 +106,7 @@ def gate(
         ]
         return Gate("regression", tuple(reasons), detect)
     if alone:
-        return Gate("no_data", tuple(f"{one.side}: {one.why}" for one in alone), detect)
+        return Gate("no_data", tuple(dict.fromkeys(f"{one.side}: {one.why}" for one in alone)), detect)
     if not any(one.raw_p is not None for one in effects if one.metric.quantity != "errors"):
         why = "no pattern has an error on both sides: repeat the runs, or measure for longer"
         return Gate("no_data", (why,), detect)
