@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,8 +12,9 @@ from loadstone.comparison import pairing
 from loadstone.comparison.compare import compare
 from loadstone.comparison.gate import gate
 from loadstone.comparison.pattern_name import may_be_one
+from loadstone.comparison.repeat_command import repeat_command
 from loadstone.comparison.side import side as read_side
-from tests.comparison.test_compare import FOREIGN
+from tests.comparison.test_compare import FOREIGN, made
 from tests.comparison.test_repeats import fio_text, names_of
 from tests.support import runs
 from tests.support.runs import MadeJob
@@ -112,3 +114,13 @@ def test_a_copy_of_a_run_of_several_phases_is_told_once(tmp_path: Path) -> None:
     assert twice == ["b: b is the same measurement as a of a"]
     decided = gate(found.effects, found.sides, (), detect=0.05, alone=found.alone)
     assert len(decided.why) == len(set(decided.why))
+
+
+def test_a_curve_and_a_sweep_are_repeated_by_the_command_they_came_from(tmp_path: Path) -> None:
+    run = made(tmp_path / "a")
+    request = json.loads((run / "request.json").read_text())
+    for verb in ("curve", "sweep"):
+        words = ["/usr/bin/loadstone", verb, "job.fio", "--out=x", "--runtime=3s"]
+        (run / "request.json").write_text(json.dumps(request | {"argv": words}))
+        command = f"loadstone {verb} job.fio --runtime=3s --repeat 3"
+        assert repeat_command(read_side(run, unverified=True)) == command

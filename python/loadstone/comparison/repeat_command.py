@@ -15,16 +15,18 @@ if TYPE_CHECKING:
 
 REPEATS: Final = 3
 REPLACED: Final = ("--out", "--repeat")
+REPEATABLE: Final = ("run", "curve", "sweep")
+"""Verbs that take `--repeat`."""
 
 
 def repeat_command(side: Side) -> str | None:
-    """Return the command for a side that one `loadstone run` made; None for every other side."""
+    """Return the command for a side that one run, curve or sweep made; None for every other side."""
     requests = [dict(record.request) for _, record in side.studies]
     requests += [dict(run.summary.bundle.request) for run in side.runs if run.study is None]
     if len(requests) != 1 or len({phase.path for phase in side.phases}) != len(side.runs):
         return None
     words: list[Any] = requests[0].get("argv", [])
-    if words[1:2] != ["run"]:
+    if not words[1:] or words[1] not in REPEATABLE:
         return None
     kept_words = list(_without_replaced([str(word) for word in words[1:]]))
     return shlex.join(["loadstone", *kept_words, "--repeat", str(REPEATS)])
