@@ -416,9 +416,28 @@ def test_a_record_without_a_line_is_named(places: Places) -> None:
 
 def test_nothing_is_changed_beside_a_record_that_cannot_be_read(places: Places) -> None:
     places[1].mkdir(parents=True, exist_ok=True, mode=0o700)
-    (places[1] / "1.jsonl").write_text("\n")
+    (places[1] / "1-1.jsonl").write_text("\n")
     with pytest.raises(RefusedError, match="line 1 is damaged"):
         changing(places).set("governor", "policy0", "performance")
+
+
+def test_what_somebody_put_beside_the_journals_stays(places: Places) -> None:
+    """Lines without an end were cut off, and files that end in .part removed."""
+    changing(places).set("governor", "policy0", "performance")
+    texts = {
+        "log.jsonl": '{"user": 1}\n{"user": 2}',
+        "1-2.jsonl": "a letter",
+        "film.part": "a film",
+        "3-4.part": "another film",
+        "5-6.part": '{"begin": {"boot',
+    }
+    for name, text in texts.items():
+        (places[1] / name).write_text(text)
+    os.mkfifo(places[1] / "7-8.jsonl")
+    told = restore(machine.controls(places[0]), places[1])
+    assert told == [DamagedLine(str(places[1] / "1-2.jsonl"), 1)]
+    left = {path.name: path.read_text() for path in places[1].iterdir() if path.name in texts}
+    assert left == {name: text for name, text in texts.items() if name != "5-6.part"}
 
 
 def test_an_order_that_cannot_be_read_keeps_nothing_else_from_being_put_back(places: Places) -> None:

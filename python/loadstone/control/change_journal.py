@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import stat
 import sys
 import time
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 SUFFIX: Final = ".jsonl"
 PART: Final = ".part"
+_STEM: Final = re.compile(r"\d+-\d+")
+_BEGINS: Final = b'{"begin"'
 
 
 @dataclass(slots=True)
@@ -194,8 +197,9 @@ class LeftChanges(ChangeJournal):
         self.damaged = record.damaged
         self.record = record
         self._file = os.open(record.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
-        # What was cut off was never done; what follows must not be added to it.
-        os.ftruncate(self._file, record.path.read_bytes().rfind(b"\n") + 1)
+        if record.boot_id:  # Else nothing tells that it is a journal.
+            # What was cut off was never done; what follows must not be added to it.
+            os.ftruncate(self._file, record.path.read_bytes().rfind(b"\n") + 1)
         self._note()
 
 
@@ -206,9 +210,10 @@ def left_behind(where: Path, step: Callable[[str], None] = lambda _: None) -> It
         yield []
         return
     with exclusive(where):
-        for unbegun in where.glob(f"*{PART}"):
+        for part in _named(where, PART):
             # Of a process that was killed before it changed anything: records are begun under this lock.
-            unbegun.unlink(missing_ok=True)
+            if _is_unbegun(part):
+                part.unlink(missing_ok=True)
         records = [LeftChanges(record, step) for record in reversed(waiting(where))]
         try:
             yield records
@@ -242,12 +247,25 @@ def _records(where: Path) -> list[Record]:
     if not where.is_dir():
         return []
     _refuse_others_folder(where)
-    paths = sorted(path for path in where.iterdir() if path.name.endswith(SUFFIX))
     records = []
-    for path in paths:
+    for path in _named(where, SUFFIX):
         with contextlib.suppress(FileNotFoundError):
             records.append(read(path))
     return records
+
+
+def _named(where: Path, suffix: str) -> list[Path]:
+    """Return the files that have names as journals have; what else lies in the directory is somebody's."""
+    with os.scandir(where) as entries:
+        files = [Path(entry.path) for entry in entries if entry.is_file(follow_symlinks=False)]
+    return sorted(path for path in files if path.suffix == suffix and _STEM.fullmatch(path.stem))
+
+
+def _is_unbegun(part: Path) -> bool:
+    """Tell whether a file holds the first line of a journal, or less of it."""
+    with part.open("rb") as file:
+        first = file.read(len(_BEGINS))
+    return _BEGINS.startswith(first)
 
 
 class _Line(FrozenModel):
