@@ -68,9 +68,9 @@ def test_what_a_killed_program_left_goes_with_the_next_and_what_is_in_use_stays(
 
 def test_only_our_own_directories_are_removed(place: Path) -> None:
     others = [
-        place / f"{temporary.PREFIX}file",
-        place / f"{temporary.PREFIX}link",
-        place / f"{temporary.PREFIX}new",
+        place / f"{temporary.PREFIX}the_file",
+        place / f"{temporary.PREFIX}the_link",
+        place / f"{temporary.PREFIX}made_now",
     ]
     mine = place / "mine"
     mine.mkdir()
@@ -83,3 +83,26 @@ def test_only_our_own_directories_are_removed(place: Path) -> None:
     os.utime(others[2], (0, 0))
     temporary.remove_abandoned(place)
     assert not others[2].exists()
+
+
+def test_what_has_a_name_like_ours_and_holds_anything_is_kept(place: Path) -> None:
+    """A bundle in /tmp/loadstone-run-baseline was removed by the next run."""
+    bundle, locked, odd, longer = (
+        place / f"{temporary.PREFIX}{name}" for name in ("baseline", "a_locked", "with_odd", "my-results")
+    )
+    for one in (bundle, locked, odd, longer):
+        one.mkdir()
+    (bundle / "manifest.json").write_text("{}")
+    (locked / temporary.LOCK).touch()
+    (locked / "letter").write_text("dear")
+    (odd / temporary.LOCK).write_text("a note of mine")
+    (odd / temporary.INSIDE).mkdir()
+    for one in (bundle, locked, odd, longer):
+        os.utime(one, (0, 0))
+    temporary.remove_abandoned(place)
+    assert (bundle / "manifest.json").read_text() == "{}"
+    assert (locked / "letter").read_text() == "dear"
+    assert (odd / temporary.LOCK).read_text() == "a note of mine"
+    assert longer.is_dir()
+    assert not temporary.holds(bundle / "sub")
+    assert temporary.holds(bundle / temporary.INSIDE / "bundle")

@@ -1,7 +1,8 @@
 """Directories for the time of a run, of which none stays behind, however the program ends.
 
 Knows that whoever made one holds a lock in it for as long as it lives: a directory that nobody has
-locked is left from a program that was killed, and goes when the next one is made.
+locked is left from a program that was killed, and goes when the next one is made. Others may have
+directories there with names that begin so: one in which anything else lies is not ours.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import signal
 import stat
 import tempfile
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 PREFIX: Final = "loadstone-run-"
 LOCK: Final = "lock"
 INSIDE: Final = "d"
+_NAME: Final = re.compile(re.escape(PREFIX) + "[a-z0-9_]{8}")
+"""As `tempfile.mkdtemp` gives them."""
 _JUST_NOW_S: Final = 60.0
 _ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 
@@ -44,7 +49,7 @@ def directory() -> Iterator[Path]:
 
 def holds(path: Path) -> bool:
     """Tell whether a path lies in such a directory."""
-    return any(part.startswith(PREFIX) for part in path.parts)
+    return any(_NAME.fullmatch(folder) and inside == INSIDE for folder, inside in pairwise(path.parts))
 
 
 def _make_folder(place: Path) -> tuple[Path, int]:
@@ -64,7 +69,7 @@ def remove_abandoned(place: Path) -> None:
     """Remove our own directories that nobody has locked; what cannot be removed stays."""
     with contextlib.suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
-            if entry.name.startswith(PREFIX):
+            if _NAME.fullmatch(entry.name):
                 with contextlib.suppress(OSError):
                     _remove(Path(entry.path))
 
@@ -74,17 +79,31 @@ def _remove(path: Path) -> None:
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         return
     try:
-        lock = os.open(path / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        lock = os.open(path / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         # It was made this moment, or by a program that was killed in the same moment.
         if time.time() - status.st_mtime > _JUST_NOW_S:
-            shutil.rmtree(path, ignore_errors=True)
+            path.rmdir()
         return
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(path, ignore_errors=True)
+        if _is_ours(path, lock):
+            shutil.rmtree(path, ignore_errors=True)
     finally:
         os.close(lock)
+
+
+def _is_ours(path: Path, lock: int) -> bool:
+    """Tell whether a directory holds an empty lock and one directory, and nothing else."""
+    status = os.fstat(lock)
+    if not stat.S_ISREG(status.st_mode) or status.st_size:
+        return False
+    with os.scandir(path) as entries:
+        return all(one.name == LOCK or _is_inside(one) for one in entries)
+
+
+def _is_inside(entry: os.DirEntry[str]) -> bool:
+    return entry.name == INSIDE and entry.is_dir(follow_symlinks=False)
 
 
 @contextlib.contextmanager
