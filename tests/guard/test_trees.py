@@ -100,6 +100,32 @@ def test_the_control_file_of_vdbench_is_no_consent_and_goes(tmp_path: Path) -> N
     assert not (anchor / CONTROL_FILE).exists()
 
 
+@pytest.mark.parametrize("name", [MARK, CONTROL_FILE])
+@pytest.mark.parametrize("is_sealed", [False, True])
+def test_a_file_that_only_has_the_name_of_a_mark_is_not_removed(
+    tmp_path: Path, name: str, *, is_sealed: bool
+) -> None:
+    """An anchor with nothing else counted as empty, and the file was gone."""
+    if is_sealed:
+        sealed(tmp_path / "t")
+    (tmp_path / "t").mkdir(exist_ok=True)
+    (tmp_path / "t" / name).write_text("the combination of the safe")
+    with pytest.raises(RefusedError) as caught:
+        hold(plan(tmp_path / "t", "write", ",format=yes"), guard.Consent())
+    assert f"{tmp_path}/t/{name} would be removed, and it is no mark of a tree" in str(caught.value)
+    assert (tmp_path / "t" / name).read_text() == "the combination of the safe"
+
+
+@pytest.mark.parametrize("content", [b"", bytes(100), b'{\n  "format": 2,\n  "fir'])
+def test_what_a_crash_left_of_a_mark_is_one(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / MARK).write_bytes(content)
+    (tmp_path / "t" / CONTROL_FILE).write_text(CONTROL)
+    hold(plan(tmp_path / "t", "write", ",format=yes"), guard.Consent())
+    assert anchors.read_mark(tmp_path / "t" / MARK).format == 2
+    assert not (tmp_path / "t" / CONTROL_FILE).exists()
+
+
 def test_a_run_seals_its_tree_and_one_that_did_not_end_does_not(tmp_path: Path) -> None:
     anchor = sealed(tmp_path / "t")
     held = hold(plan(anchor, "write"), guard.Consent())

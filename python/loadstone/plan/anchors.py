@@ -180,7 +180,7 @@ _MARK_SHAPE: Final = TypeAdapter(TreeMark)
 
 def read_mark(path: Path) -> TreeMark:
     """Read the mark of a tree, which anybody may have written. Raises OSError and ValueError."""
-    return _MARK_SHAPE.validate_json(_head(path), strict=True)
+    return _MARK_SHAPE.validate_json(head(path), strict=True)
 
 
 def _read_mark(path: Path) -> tuple[Structure | None, int | None]:
@@ -191,7 +191,7 @@ def _read_mark(path: Path) -> tuple[Structure | None, int | None]:
     return None, None
 
 
-def _head(path: Path) -> bytes:
+def head(path: Path) -> bytes:
     """Return the beginning of a regular file: nobody is waited for, and no link is followed."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
@@ -205,7 +205,7 @@ def _read_control(path: Path) -> Structure | None:
     words: dict[str, str] = {}
     values: list[float] = []
     with contextlib.suppress(OSError, ValueError, KeyError, OverflowError):
-        lines = _head(path).decode(errors="replace").splitlines()
+        lines = head(path).decode(errors="replace").splitlines()
         for line in lines[:_MAX_HEAD_LINES]:
             word, _, rest = line.strip().partition(" ")
             if word == "directory":

@@ -430,10 +430,12 @@ def _examine_tree(name: str, anchor: Path, host: Snapshot, consent: Consent) -> 
         return TargetFinding(name, in_use=named(used))
     if walked.unfit:
         return TargetFinding(name, forbidden=named(walked.unfit))
+    lost = [say("refusals.target.tree_mark", path=path) for path in tree_mark.name_sharers(anchor)]
     if not would_lose:
-        return TargetFinding(name, needs_consent=_doubts(anchor, hidden=in_use.is_use_hidden_below(anchor)))
+        doubts = _doubts(anchor, hidden=in_use.is_use_hidden_below(anchor))
+        return TargetFinding(name, needs_consent=doubts + named(lost))
     key = "refusals.target.tree_files" if tree.has_files else "refusals.target.tree_directories"
-    return TargetFinding(name, needs_consent=named([say(key, change=walked.changed)]))
+    return TargetFinding(name, needs_consent=named([say(key, change=walked.changed), *lost]))
 
 
 def identified(target: Target, seen: Seen | None, *, written: bool) -> Target:

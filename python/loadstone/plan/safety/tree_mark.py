@@ -14,8 +14,10 @@ the file goes, and the mark takes its place. vdbench looks for itself then.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import stat
 import time
 from dataclasses import asdict, dataclass, field
@@ -24,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone.messages import say
 from loadstone.path import inode
 from loadstone.path.mounts import mounts
-from loadstone.plan.anchors import CONTROL_FILE, DIRECTORY, FILE, MARK, Structure, read_mark
+from loadstone.plan.anchors import CONTROL_FILE, DIRECTORY, FILE, MARK, Structure, head, read_mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
@@ -35,6 +37,8 @@ _TICK_NS: Final = 20_000_000
 """Timestamps of files may lag so far behind the clock: two ticks of 100 Hz."""
 _SECOND_NS: Final = 10**9
 _TOLD_FILES: Final = 20_000
+_BEGINNINGS: Final = {MARK: re.compile(rb'\{\s*"format"'), CONTROL_FILE: re.compile(rb"when\b")}
+"""Of the files that `begin` removes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,17 @@ def _judge(
         walked.unfit.append(unfit)
     if sealed_ns is not None and walked.changed is None and status.st_ctime_ns > sealed_ns:
         walked.changed = _came(path)
+
+
+def name_sharers(anchor: Path) -> list[str]:
+    """Return the files that `begin` would remove and that are no marks: they only have the name of one."""
+    sharers = []
+    for name, beginning in _BEGINNINGS.items():
+        with contextlib.suppress(OSError, ValueError):
+            content = head(anchor / name).strip(b"\0 \n")  # Of a crash nothing or zeros may be left.
+            if content and beginning.match(content) is None:
+                sharers.append(str(anchor / name))
+    return sharers
 
 
 def begin(anchor: Path, structure: Structure, first_file: int, *, shared: bool = False) -> None:
