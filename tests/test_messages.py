@@ -6,6 +6,7 @@ import ast
 import functools
 import re
 import string
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,10 +16,11 @@ from loadstone import messages
 from loadstone.audit.rules import RULES
 from loadstone.formats.fio.table import BY_NAME
 from loadstone.messages.suggest import nearest
+from loadstone.report.table_heads import TERM
 from loadstone.verdict import RULE_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 PACKAGE: Final = Path(__file__).parents[1] / "python" / "loadstone"
 MOST_WORDS: Final = 25
@@ -99,6 +101,11 @@ def keys_of(node: ast.expr) -> list[str]:
     return []
 
 
+SHOWN_WITH: Final = "table_heads"
+"""What takes names of columns, which are keys of the catalogue."""
+CALLS: Final = frozenset((*SPEAKERS, *PRINTERS, SHOWN_WITH))
+
+
 @functools.cache
 def code() -> list[tuple[str, ast.expr | ast.Return]]:
     """The texts of the package's code, the calls that speak and what functions return, with their file.
@@ -109,38 +116,104 @@ def code() -> list[tuple[str, ast.expr | ast.Return]]:
         (str(file.relative_to(PACKAGE)), node)
         for file in sorted(PACKAGE.rglob("*.py"))
         for node in walked(ast.parse(file.read_text()))
-        if isinstance(node, ast.JoinedStr)
+        if isinstance(node, (ast.JoinedStr, ast.Return, ast.Yield))
         or (isinstance(node, ast.Constant) and isinstance(node.value, str))
-        or (isinstance(node, ast.Call) and (called(node) in SPEAKERS | PRINTERS or any(said_by(node))))
-        or isinstance(node, ast.Return | ast.Yield)
+        or (isinstance(node, ast.Call) and (called(node) in CALLS or any(said_by(node))))
     ]
 
 
 VALUES: Final[dict[ast.AST, dict[str, list[ast.expr]]]] = {}
 """For each call and each end of a function what its local variables may be."""
+Scopes = tuple[dict[str, list[ast.expr]], ...]
 
 
-def walked(tree: ast.Module) -> Iterator[ast.AST]:
-    """Walk a file; of calls that people read from, remember what stands in variables before them."""
-    for function in ast.walk(tree):
-        if not isinstance(function, ast.FunctionDef):
-            continue
-        assigned: dict[str, list[ast.expr]] = {}
-        nodes = list(ast.walk(function))
-        for node in nodes:
-            if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value is not None:
-                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                    if isinstance(target, ast.Name) and any(texts_in(node.value)):
-                        assigned.setdefault(target.id, []).append(node.value)
-        for node in nodes if assigned else ():
-            if isinstance(node, ast.Return | ast.Yield) or any(said_by(node)):
-                VALUES[node] = assigned
-    yield from ast.walk(tree)
+def walked(tree: ast.Module) -> list[ast.AST]:
+    """Walk a file, all but what documents it; of calls that people read from, remember what stands before.
+
+    Breadth first, as `ast.walk`, and once: names of variables, operators and the like are passed over.
+    """
+    scopes: Scopes = ()
+    waiting: deque[tuple[ast.AST, Scopes]] = deque([(tree, scopes)])
+    nodes: list[ast.AST] = []
+    ends: list[tuple[ast.AST, Scopes]] = []
+    while waiting:
+        node, scopes = waiting.popleft()
+        nodes.append(node)
+        if isinstance(node, ast.FunctionDef):
+            scopes = (*scopes, {})
+        elif scopes and isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            remember(node, scopes)
+        elif scopes and isinstance(node, (ast.Return, ast.Yield, ast.Call)):
+            ends.append((node, scopes))
+        waiting.extend((child, scopes) for child in parts_to_look_at(node))
+    for node, scopes in ends:
+        assigned = next((one for one in reversed(scopes) if one), None)
+        if assigned is not None and (not isinstance(node, ast.Call) or any(said_by(node))):
+            VALUES[node] = assigned
+    return nodes
+
+
+def parts_to_look_at(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a node that have texts in them, or may have: no comment, and no piece of an f-string."""
+    for name in node._fields:
+        part = getattr(node, name)
+        for one in part if isinstance(part, list) else (part,):
+            if not isinstance(one, ast.AST) or isinstance(one, (ast.Name, ast.expr_context, ast.operator)):
+                continue
+            if isinstance(one, ast.Constant) and isinstance(node, (ast.Expr, ast.JoinedStr)):
+                continue
+            yield one
+
+
+def remember(node: ast.Assign | ast.AnnAssign | ast.AugAssign, scopes: Scopes) -> None:
+    """Remember what is assigned to a variable, for each of the functions around it."""
+    if node.value is None or not any(texts_in(node.value)):
+        return
+    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        if isinstance(target, ast.Name):
+            for scope in scopes:
+                scope.setdefault(target.id, []).append(node.value)
 
 
 def called(node: ast.Call) -> str:
     """The name of the function or the class that is called."""
     return getattr(node.func, "id", getattr(node.func, "attr", ""))
+
+
+def keys_of_heads(names: Iterable[str]) -> list[str]:
+    """The keys of heads of columns; a term has none."""
+    return [f"report.column.{one}" for one in names if not TERM.fullmatch(one)]
+
+
+def keys_of_call(node: ast.Call) -> list[str]:
+    """The keys that a call takes without their being written: those of hints, and of heads of columns."""
+    if called(node) == SHOWN_WITH:
+        return keys_of_heads(one for part in node.args for one in keys_of(part))
+    if called(node) not in {"make_error", "error", "refusal"} or not node.args:
+        return []
+    hints = (f"{key}_hint" for key in keys_of(node.args[SPEAKERS[called(node)]]))
+    return [one for one in hints if one in messages.templates()]
+
+
+def keys_in_templates() -> list[tuple[str, str]]:
+    """Every key that stands in a page's template, and where."""
+    keys = []
+    for file in sorted(PACKAGE.rglob("*.html")):
+        text = file.read_text()
+        every = re.findall(r"\bsay\(\"([\w.]+)\"", text)
+        for heads in re.findall(r"\btable_heads\(([^)]*)\)", text):
+            every += keys_of_heads(re.findall(r"\"([^\"]*)\"", heads))
+        keys += [(file.name, key) for key in every]
+    return keys
+
+
+def keys_alike(node: ast.JoinedStr) -> list[str]:
+    """The keys of the catalogue that an f-string may be."""
+    parts = [str(part.value) if isinstance(part, ast.Constant) else None for part in node.values]
+    if not (parts[0] or "").startswith(tuple(f"{room}." for room in messages.ROOMS)):
+        return []
+    pattern = re.compile("".join(r"\w+" if part is None else re.escape(part) for part in parts))
+    return [key for key in messages.templates() if pattern.fullmatch(key)]
 
 
 @functools.cache
@@ -152,22 +225,15 @@ def spoken() -> dict[str, list[str]]:
     key_like = re.compile(
         rf"(?!engine\.\w+$)(?:{rooms})(?:\.\w+)+(?<!\.fio)(?<!\.html)(?<!\.json)(?<!\.toml)"
     )
+    for place, key in keys_in_templates():
+        found.setdefault(key, []).append(place)
     for name, node in code():
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and key_like.fullmatch(node.value):
             found.setdefault(node.value, []).append(f"{name}:{node.lineno}")
-        if isinstance(node, ast.Call) and called(node) in {"make_error", "error", "refusal"} and node.args:
-            for key in keys_of(node.args[SPEAKERS[called(node)]]):
-                if f"{key}_hint" in messages.templates():
-                    found.setdefault(f"{key}_hint", []).append(f"{name}:{node.lineno}")
-        if isinstance(node, ast.JoinedStr):
-            pattern = "".join(
-                re.escape(str(part.value)) if isinstance(part, ast.Constant) else r"\w+"
-                for part in node.values
-            )
-            if re.match(rf"(?:{rooms})\\\.", pattern):
-                for key in messages.templates():
-                    if re.fullmatch(pattern, key):
-                        found.setdefault(key, []).append(f"{name}:{node.lineno}")
+        for key in keys_of_call(node) if isinstance(node, ast.Call) else ():
+            found.setdefault(key, []).append(f"{name}:{node.lineno}")
+        for key in keys_alike(node) if isinstance(node, ast.JoinedStr) else ():
+            found.setdefault(key, []).append(f"{name}:{node.lineno}")
     return found
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loadstone.explanations.readings import ProbeReading
+from loadstone.messages import say
 from loadstone.probe.figures import Arm, together
 
 if TYPE_CHECKING:
@@ -72,16 +73,19 @@ class Probe:
     """
 
     name: str
-    asks: str
     readings: tuple[str, ...]
     turns: Callable[[Base], Turns | str]
     read: Callable[[Measured, Base], list[ProbeReading]]
     of_the_job: bool = False
 
+    @property
+    def asks(self) -> str:
+        """What is measured, in a few words."""
+        return say(f"probe.asks.{self.name}")
+
 
 def comparison(
     name: str,
-    asks: str,
     turns: Callable[[Base], Turns | str],
     effects: Mapping[str, tuple[str, str]],
     *,
@@ -92,4 +96,4 @@ def comparison(
     def read(measured: Measured, _: Base) -> list[ProbeReading]:
         return [one for reading, arms in effects.items() for one in measured.effect(reading, *arms)]
 
-    return Probe(name, asks, tuple(effects), turns, read, of_the_job)
+    return Probe(name, tuple(effects), turns, read, of_the_job)

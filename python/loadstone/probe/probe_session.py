@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 
 OVERHEAD_S: Final = 1.0
 """What a probe takes beside its arms, until the first one has told."""
-NOTHING_LEFT: Final = "no other probe would tell more"
+NOTHING_LEFT: Final = say("probe.ended.nothing_left")
 THE_RUN: Final = "run"
 """What the run itself says, among what was tried."""
-INTERRUPTED: Final = "it was interrupted"
+INTERRUPTED: Final = say("probe.ended.interrupted")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,11 @@ from loadstone.analysis.series import series
 from loadstone.analysis.summary import Summary, summarise
 from loadstone.bundle.layout import LATENCIES, OPS
 from loadstone.errors import InputError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.report import fio
 from loadstone.report.fio import document
 from loadstone.report.run.terminal import cells
+from loadstone.report.table_heads import table_heads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,7 +126,9 @@ def flat(bundle: Bundle) -> pl.DataFrame:
 def markdown(bundle: Bundle) -> str:
     """Return the result as a table for an issue or a wiki."""
     summary = summarise(bundle)
-    head = ["job", "op", "IOPS", "bandwidth", "latency mean", "p50", "p99", "p99.9", "max", "errors"]
+    head = table_heads(
+        "job", "op", "IOPS", "bandwidth", "latency_mean", "p50", "p99", "p99.9", "max", "errors"
+    )
     rows = [head, ["---", "---", *["---:"] * 8]]
     jobs = summary.totals("job")
     named = [(total.line.name, total) for total in jobs]
@@ -136,7 +139,7 @@ def markdown(bundle: Bundle) -> str:
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     if bundle.doubt is not None:
         lines = [f"**{bundle.doubt}**", "", *lines]
-    about = f"{bundle.status} after {units.seconds(summary.duration_s)}; ± is one standard error"
+    about = say("report.export.about", status=bundle.status, length=units.seconds(summary.duration_s))
     remarks = [f"- {printable.markdown(note.text)}" for note, _ in notes.once(summary.notes)] + [
         f"- **{printable.markdown(one.message)}**" for one in summary.problems
     ]
@@ -154,17 +157,17 @@ def prometheus(bundle: Bundle) -> str:
     gauges = {
         name: Gauge(f"loadstone_{name}", text, labels, registry=registry)
         for name, text in (
-            ("operations", "I/Os completed without error"),
-            ("bytes", "Bytes moved"),
-            ("errors", "I/Os that failed"),
-            ("iops", "Operations per second of measured time"),
-            ("iops_standard_error", "One standard error of the IOPS"),
-            ("bandwidth_bytes_per_second", "Bytes per second of measured time"),
+            ("operations", say("report.export.help_operations")),
+            ("bytes", say("report.export.help_bytes")),
+            ("errors", say("report.export.help_errors")),
+            ("iops", say("report.export.help_iops")),
+            ("iops_standard_error", say("report.export.help_iops_error")),
+            ("bandwidth_bytes_per_second", say("report.export.help_bandwidth")),
         )
     }
     latency = Gauge(
         "loadstone_latency_seconds",
-        "Latency of an I/O, by statistic: mean, min, max or quantile",
+        say("report.export.help_latency"),
         (*labels, "kind", "statistic"),
         registry=registry,
     )
@@ -197,24 +200,24 @@ def _statistics_ns(lat: Latency) -> dict[str, float | None]:
 def _run_gauges(summary: Summary, registry: CollectorRegistry) -> None:
     used = summary.cpu_of(summary.total)
     values: list[tuple[str, str, float | None]] = [
-        ("duration_seconds", "Length of the run", summary.duration_s),
+        ("duration_seconds", say("report.export.help_length"), summary.duration_s),
         (
             "start_time_seconds",
-            "Time of the first I/O",
+            say("report.export.help_first"),
             summary.started.timestamp() if summary.started else None,
         ),
         (
             "verified",
-            "1 when every file of the bundle is the one that was sealed",
+            say("report.export.help_verified"),
             None if summary.bundle.verified is None else float(summary.bundle.verified),
         ),
-        ("complete", "1 when the run did all that was asked", float(summary.status == "complete")),
+        ("complete", say("report.export.help_complete"), float(summary.status == "complete")),
     ]
     for name, value_ns in (
         ("user", used[0].user_ns_per_io if used else None),
         ("system", used[0].system_ns_per_io if used else None),
     ):
-        text = f"{name.capitalize()} CPU time of the load generator per I/O"
+        text = say("report.export.help_cpu", kind=name.capitalize())
         values.append((f"cpu_{name}_seconds_per_io", text, None if value_ns is None else value_ns / 1e9))
     for name, text, value in values:
         if value is not None:

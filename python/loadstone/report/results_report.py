@@ -32,6 +32,7 @@ from loadstone.report.article.elements import (
 from loadstone.report.article.files import as_file, ending_of
 from loadstone.report.comparison import charts, words
 from loadstone.report.study.answer import first_named
+from loadstone.report.table_heads import table_heads
 from loadstone.report.verdict.words import NAMES, sureness
 
 if TYPE_CHECKING:
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
 
 REPORT: Final = "report.html"
 SHOWN: Final = (IOPS, BANDWIDTH, MEAN, P99, FAILED)
-HEADINGS: Final = ("pattern", "IOPS", "bandwidth", "latency mean", "p99", "failed", "valid runs", "verdict")
+HEADINGS: Final = table_heads(
+    "pattern", "IOPS", "bandwidth", "latency_mean", "p99", "failed", "valid_runs", "verdict"
+)
 MAX_REASONS: Final = 20
 MAX_SMALL: Final = 12
 FIGURE: Final = re.compile(r"(?<![\w.])\d[\d.,]*\s?(?:[kMGT]i?B?(?:/s)?|[µnm]?s|%)?")
@@ -73,15 +76,19 @@ def article(side: Side) -> Article:
     blocks += [Paragraph(note, "soft") for note in (*side.at_once, say("report.results.errors"))]
     if side.passed:
         lines = [f"{one.path}: {one.why}" for one in side.passed]
-        blocks += [Heading("Not read"), Bullets(lines)]
+        blocks += [Heading(say("report.heading.not_read")), Bullets(lines)]
     blocks += _findings(side, names)
     courses = [spec for row in rows[:MAX_SMALL] if (spec := charts.course_of([side.name], row)) is not None]
-    blocks += [Heading("Over time"), Drawings([drawing(one) for one in courses], 3)] if courses else []
+    blocks += (
+        [Heading(say("report.heading.over_time")), Drawings([drawing(one) for one in courses], 3)]
+        if courses
+        else []
+    )
     return Article(
-        kicker="Loadstone report of results",
+        kicker=say("report.page.results"),
         title=side.name,
         blocks=blocks,
-        footer="Everything here can be computed again from the results.",
+        footer=say("report.page.again_from_results"),
     )
 
 
@@ -139,10 +146,10 @@ def _facts(side: Side) -> list[tuple[str, str]]:
     tools = dict.fromkeys(MEASURED_BY[phase.case.source] for phase in side.phases)
     results = dict.fromkeys(path for phase in side.phases for path in phase.paths)
     return [
-        ("Read from", str(side.path)),
-        ("Measured by", ", ".join(tools)),
-        ("Results", str(len(results))),
-        ("Phases", str(len(side.phases))),
+        (say("report.fact.read_from"), str(side.path)),
+        (say("report.fact.measured_by"), ", ".join(tools)),
+        (say("report.fact.results"), str(len(results))),
+        (say("report.fact.phases"), str(len(side.phases))),
     ]
 
 
@@ -187,4 +194,7 @@ def _findings(side: Side, names: Mapping[int, str]) -> list[Block]:
         more = say("report.results.more_like_it", count=len(same) - 1) if texts.keys() - {cause.text} else ""
         patterns = _some(names[id(phase)] for phase, _ in same)
         rows.append([patterns, " ".join(filter(None, (cause.text, more))), cause.advice])
-    return [Heading("What was found"), ArticleTable(["in", "finding", "what to change"], rows, names=3)]
+    return [
+        Heading(say("report.heading.findings")),
+        ArticleTable(table_heads("where", "finding", "what_to_change"), rows, names=3),
+    ]

@@ -1,6 +1,7 @@
 """Templates of pages: found by their path in this room, with the styles they need.
 
-A page carries its styles itself, so that it works offline and can be sent alone.
+Their words are messages of the catalogue, which they `say`. A page carries its styles itself, so that it
+works offline and can be sent alone.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import jinja2
 
+from loadstone.messages import say
+from loadstone.report.table_heads import table_heads
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
@@ -28,13 +31,15 @@ def render(name: str, styles: tuple[str, ...] = STYLES, **values: Any) -> str:
 @functools.cache
 def _environment() -> jinja2.Environment:
     """Compile each template once, not once for each page: that is most of what a page costs."""
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_source),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         auto_reload=False,
     )
+    environment.globals |= {"say": say, "table_heads": table_heads}
+    return environment
 
 
 def _source(template: str) -> str | None:

@@ -36,8 +36,18 @@ if TYPE_CHECKING:
     from loadstone.api.types import Plan
 
 DRAW_EVERY_S: Final = 0.5
-HEADINGS: Final = ("job", "op", "IOPS", "bandwidth", "p50", "p99", "max", "in flight", "errors")
-SPARE: Final = ("in flight", "max", "p50", "errors")
+HEADINGS: Final = (
+    say("cli.live.job"),
+    "op",
+    "IOPS",
+    say("cli.live.bandwidth"),
+    "p50",
+    "p99",
+    "max",
+    say("cli.live.in_flight"),
+    say("cli.live.errors"),
+)
+SPARE: Final = (say("cli.live.in_flight"), "max", "p50", say("cli.live.errors"))
 """Columns that go where there is no room, in this order; the others stay whole."""
 MIN_NAME: Final = 16
 """Characters of a job's name that are always shown."""
@@ -162,18 +172,22 @@ class LiveProgress:
             shown.append((_cells(total_row), "bold"))
         caption = Text(self._caption(board, errors), no_wrap=True, overflow="ellipsis")
         table = drawn(shown, self._console.width)
-        more = [Text(f"… {len(rows) - most} more", "dim")] if len(rows) > most else []
+        more = [Text(say("cli.live.more", count=len(rows) - most), "dim")] if len(rows) > most else []
         watched = [Text(one, "dim", no_wrap=True, overflow="ellipsis") for one in self._watched.values()]
         return Group(table, *more, *watched, caption)
 
     def _caption(self, board: ProgressTable, errors: int) -> str:
         left_ns = board.left_ns()
-        phase = f"phase {board.phase} of {board.phases}" if board.phases > 1 else ""
+        phase = say("cli.live.phase", number=board.phase, phases=board.phases) if board.phases > 1 else ""
         share = board.share
         width = min(BAR, int(self._console.width * MAX_BAR_SHARE))
         bar = "" if share is None else f"{bar_of(share, width)} {share:.0%}"
-        left = "until its bytes are done" if left_ns is None else f"{units.whole_seconds(left_ns / 1e9)} left"
-        parts = [bar, left, phase, f"{errors} errors" if errors else ""]
+        left = (
+            say("cli.live.until_done")
+            if left_ns is None
+            else say("cli.live.left", length=units.whole_seconds(left_ns / 1e9))
+        )
+        parts = [bar, left, phase, say("cli.live.error_count", errors=errors) if errors else ""]
         parts.append(say("cli.run.stopping") if self._stopping else "")
         return " · ".join(filter(None, parts))
 
@@ -219,14 +233,16 @@ def _shortened(name: str, most: int) -> str:
 def _finished(board: ProgressTable, over: PhaseTotals) -> str:
     """Say what a phase came to that is over; it stays on the screen."""
     iops, moved = over.iops, over.bytes_per_s
-    rates = f"{units.count(iops)} IOPS, {units.bandwidth(moved)}" if iops is not None else "nothing measured"
+    rates = (
+        f"{units.count(iops)} IOPS, {units.bandwidth(moved)}" if iops is not None else say("cli.live.nothing")
+    )
     return say("cli.run.phase_done", number=over.number, phases=board.phases, name=over.name, rates=rates)
 
 
 def _cells(row: ProgressRow) -> tuple[str, ...]:
     return (
         row.job,
-        f"{row.op} (ramp)" if row.ramp else row.op,
+        say("cli.live.ramp", op=row.op) if row.ramp else row.op,
         units.count(row.iops),
         units.bandwidth(row.bytes_per_s),
         *(_percentile(row, value_ns) for value_ns in (row.p50_ns, row.p99_ns)),

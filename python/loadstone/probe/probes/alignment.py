@@ -34,6 +34,4 @@ def _turns(base: Base) -> Turns | str:
     return interleaved(base, ArmPlan("as_run"), ArmPlan("on_grid", on_grid))
 
 
-PROBE = comparison(
-    "alignment", "on the grid against off it", _turns, {"aligned.own": ("on_grid", "as_run")}, of_the_job=True
-)
+PROBE = comparison("alignment", _turns, {"aligned.own": ("on_grid", "as_run")}, of_the_job=True)

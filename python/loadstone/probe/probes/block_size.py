@@ -34,7 +34,6 @@ def _turns(base: Base) -> Turns | str:
 
 PROBE = comparison(
     "block_size",
-    "half and twice the block size",
     _turns,
     {"size.half": ("half", "as_run"), "size.twice": ("twice", "as_run")},
 )

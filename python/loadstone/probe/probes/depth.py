@@ -26,7 +26,6 @@ def _turns(base: Base) -> Turns | str:
 
 PROBE = comparison(
     "depth",
-    "half and twice the depth",
     _turns,
     {"depth.half": ("half", "as_run"), "depth.twice": ("twice", "as_run")},
 )

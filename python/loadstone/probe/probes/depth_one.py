@@ -124,7 +124,6 @@ def _evenness(as_run: Arm, one: Arm) -> list[ProbeReading]:
 
 PROBE = Probe(
     "depth_one",
-    "one I/O in flight, alone, and depths between that and the run's",
     ("one.scaling", "one.evenness", "one.knee"),
     _turns,
     _read,

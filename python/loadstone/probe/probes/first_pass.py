@@ -46,6 +46,4 @@ def _turns(base: Base) -> Turns | str:
     return Turns(order, base.arm_s)
 
 
-PROBE = comparison(
-    "first_pass", "first against second pass of writes", _turns, {"first.second": ("second", "first")}
-)
+PROBE = comparison("first_pass", _turns, {"first.second": ("second", "first")})

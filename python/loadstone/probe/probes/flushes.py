@@ -37,7 +37,6 @@ def _turns(base: Base) -> Turns | str:
 
 PROBE = comparison(
     "flushes",
-    "with and without a flush after each write",
     _turns,
     {"flush.cost": ("without", "with"), "flush.own": ("unflushed", "as_run")},
 )

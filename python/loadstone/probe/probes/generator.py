@@ -34,4 +34,4 @@ def _read(measured: Measured, base: Base) -> list[ProbeReading]:
     return [one.model_copy(update={"value": min(one.value, PLENTY)}) for one in readings]
 
 
-PROBE = Probe("generator", "the generator without the device", ("generator.null",), _turns, _read)
+PROBE = Probe("generator", ("generator.null",), _turns, _read)

@@ -60,4 +60,4 @@ def _read(measured: Measured, _: Base) -> list[ProbeReading]:
     ]
 
 
-PROBE = Probe("heartbeat", "ten reads per second, alone", ("heartbeat.worst",), _turns, _read)
+PROBE = Probe("heartbeat", ("heartbeat.worst",), _turns, _read)

@@ -56,4 +56,4 @@ def _read(measured: Measured, base: Base) -> list[ProbeReading]:
     ]
 
 
-PROBE = Probe("longer", "the same for longer", ("longer.drop", "longer.main", "longer.dips"), _turns, _read)
+PROBE = Probe("longer", ("longer.drop", "longer.main", "longer.dips"), _turns, _read)

@@ -48,6 +48,4 @@ def _turns(base: Base) -> Turns | str:
     return Turns(order, base.arm_s)
 
 
-PROBE = comparison(
-    "order", "in order against at random", _turns, {"order.random": ("shuffled", "in_order")}, of_the_job=True
-)
+PROBE = comparison("order", _turns, {"order.random": ("shuffled", "in_order")}, of_the_job=True)

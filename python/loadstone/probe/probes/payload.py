@@ -30,7 +30,6 @@ def _turns(base: Base) -> Turns | str:
 
 PROBE = comparison(
     "payload",
-    "the job's content against new content",
     _turns,
     {"payload.own": ("own", "unique")},
     of_the_job=True,

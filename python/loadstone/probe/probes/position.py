@@ -45,7 +45,6 @@ def _turns(base: Base) -> Turns | str:
 
 PROBE = comparison(
     "position",
-    "beginning, middle and end",
     _turns,
     {"position.middle": ("middle", "beginning"), "position.end": ("end", "beginning")},
     of_the_job=True,

@@ -94,7 +94,6 @@ def _read(measured: Measured, base: Base) -> list[ProbeReading]:
 
 PROBE = Probe(
     "same_again",
-    "the same addresses again, fresh ones, and a tiny span",
     ("again.own", "again.second", "again.repeat", "again.tiny", "again.now"),
     _turns,
     _read,

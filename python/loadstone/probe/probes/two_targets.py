@@ -52,6 +52,4 @@ def _read(measured: Measured, _: Base) -> list[ProbeReading]:
     ]
 
 
-PROBE = Probe(
-    "two_targets", "two targets, alone and together", ("together.sum",), _turns, _read, of_the_job=True
-)
+PROBE = Probe("two_targets", ("together.sum",), _turns, _read, of_the_job=True)

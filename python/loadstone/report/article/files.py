@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import InputError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.report import templates
 from loadstone.report.article.markdown import markdown
 from loadstone.report.article.paper import pdf
@@ -26,7 +26,9 @@ def ending_of(path: Path, report: str, endings: Sequence[str] = ENDINGS) -> str:
     """Return what a file's name ends in. Raises `InputError` where no such `report` is written to it."""
     ending = path.suffix.lower()
     if ending not in endings:
-        description = f"ends in {ending!r}" if ending else "has no ending"
+        description = (
+            say("report.files.ends_in", ending=f"{ending!r}") if ending else say("report.files.no_ending")
+        )
         raise make_error(
             InputError, f"report.files.{report}", path=path, found=description, endings=", ".join(endings)
         )

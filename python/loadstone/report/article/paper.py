@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone import printable, units
 from loadstone.errors import RunError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 from loadstone.report.article.elements import ArticleTable, Diagram, Drawings
 from loadstone.version import __version__
 
@@ -33,7 +33,7 @@ def pdf(article: Article) -> bytes:
         "kicker": article.kicker,
         "title": article.title,
         "status": article.status,
-        "footer": f"{article.footer} Made by Loadstone {__version__}.".lstrip(),
+        "footer": say("report.page.made_by_after", before=article.footer, version=__version__).lstrip(),
         "blocks": [_block(one) for one in article.blocks],
     }
     return bytes(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
+from loadstone.messages import say
 from loadstone.report.article.elements import (
     Article,
     ArticleTable,
@@ -21,6 +22,7 @@ from loadstone.report.article.elements import (
     drawing,
 )
 from loadstone.report.comparison import charts, words
+from loadstone.report.table_heads import table_heads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from loadstone.report.article.elements import Block
     from loadstone.report.pictures.charts import Spec
 
-OPERATE: Final = "Where to operate"
+OPERATE: Final = say("report.heading.operate")
 COLUMNS: Final = 3
 """So many sides are columns of the matrix; more are its rows, so that it stays within the page."""
 
@@ -54,26 +56,29 @@ def article(comparison: ComparisonTable) -> Article:
     forest = charts.forest(comparison)
     blocks += [Drawings([drawing(forest)], 1)] if forest is not None else []
     blocks += _list(
-        "Left out, because it is not valid",
+        say("report.heading.left_out"),
         [f"{side}: {phases}: {why}" for side, phases, why in words.excluded(comparison)],
     )
-    blocks += _list("To keep in mind", comparison.warnings)
+    blocks += _list(say("report.heading.warnings"), comparison.warnings)
     if comparison.operating:
         blocks += [
             Heading(OPERATE),
-            ArticleTable(["", "side", "value"], words.operating(comparison), names=3),
+            ArticleTable(table_heads("", "side", "value"), words.operating(comparison), names=3),
         ]
     if comparison.differences:
         rows = [[one.key, *one.values] for one in comparison.differences]
-        blocks += [Heading("What else differs"), ArticleTable(["", *names], rows, names=1 + len(names))]
-    blocks += _charts("Latency against load", charts.curves(comparison), 2)
-    blocks += _charts("Over time", charts.over_time(comparison), 3)
-    distributions = _charts("Latency distributions", charts.distributions(comparison), 2)
+        blocks += [
+            Heading(say("report.heading.differs")),
+            ArticleTable(["", *names], rows, names=1 + len(names)),
+        ]
+    blocks += _charts(say("report.heading.curves"), charts.curves(comparison), 2)
+    blocks += _charts(say("report.heading.over_time"), charts.over_time(comparison), 3)
+    distributions = _charts(say("report.heading.distributions"), charts.distributions(comparison), 2)
     if distributions and (points := words.of_points(comparison)):
         distributions.insert(1, Paragraph(points, "soft"))
     blocks += distributions
     blocks += _jobs(comparison)
-    return Article("Loadstone comparison", words.title(comparison), blocks)
+    return Article(say("report.page.comparison"), words.title(comparison), blocks)
 
 
 def matrix(comparison: ComparisonTable) -> list[ArticleTable]:
@@ -94,7 +99,7 @@ def matrix(comparison: ComparisonTable) -> list[ArticleTable]:
         for pattern, lines in blocks:
             rows.append([TableCell(pattern)])
             rows += [[metric.name, *cells] for metric, cells in lines]
-        return [ArticleTable(["pattern", *names], rows, matrix=True)] if rows else []
+        return [ArticleTable([say("report.column.pattern"), *names], rows, matrix=True)] if rows else []
     return [
         ArticleTable(
             [pattern, *(metric.name for metric, _ in lines)],
@@ -117,7 +122,7 @@ def _line(names: Sequence[str], metric: Metric, effects: Sequence[Effect]) -> li
 def _cell(entry: SideValue, quantity: Quantity, one: Effect | None = None) -> TableCell:
     text = words.entry(entry, quantity)
     if not entry.valid:
-        return TableCell(text, struck=True, below="not valid")
+        return TableCell(text, struck=True, below=say("report.mark.not_valid"))
     below = [words.each(entry, quantity), words.left_out(entry)]
     below = below if one is None else [words.told(one), *below]
     return TableCell(text, "base" if one is None else one.judgement, below="\n".join(filter(None, below)))
@@ -136,8 +141,8 @@ def _jobs(comparison: ComparisonTable) -> list[Block]:
         return []
     if len(comparison.sides) > COLUMNS:
         return [
-            Heading("Each job"),
-            ArticleTable(["job", "metric", "side", "value"], _each(comparison), names=3),
+            Heading(say("report.heading.each_job")),
+            ArticleTable(table_heads("job", "metric", "side", "value"), _each(comparison), names=3),
         ]
     rows: list[list[TableCell | str]] = []
     before = ("", "", "")
@@ -160,8 +165,8 @@ def _jobs(comparison: ComparisonTable) -> list[Block]:
             ]
         )
         before = names
-    headings = ["job", "metric", *(one.name for one in comparison.sides)]
-    return [Heading("Each job"), ArticleTable(headings, rows, names=2)]
+    headings = [*table_heads("job", "metric"), *(one.name for one in comparison.sides)]
+    return [Heading(say("report.heading.each_job")), ArticleTable(headings, rows, names=2)]
 
 
 def _each(comparison: ComparisonTable) -> list[list[TableCell | str]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.comparison.metric import IOPS
 from loadstone.comparison.phase import rate_over_time
+from loadstone.messages import say
 from loadstone.report.pictures.charts import (
     SMALL_TIME,
     Spec,
@@ -43,11 +44,11 @@ SHAPES: Final = {
     "unknown": "cross",
 }  # fmt: skip
 WORDS: Final = {
-    "better": "better",
-    "worse": "worse",
-    "same": "not significant",
-    "unrepeated": "single runs",
-    "unknown": "cannot say",
+    "better": say("report.mark.better"),
+    "worse": say("report.mark.worse"),
+    "same": say("report.mark.not_significant"),
+    "unrepeated": say("report.mark.single_runs"),
+    "unknown": say("report.mark.cannot_say"),
 }
 MAX_EFFECTS: Final = 30
 """More rows than this are not read: then only the first quantity of each pattern is drawn."""
@@ -71,9 +72,14 @@ def forest(comparison: ComparisonTable, *, narrow: bool = False) -> Spec | None:
         return None
     rows = [_change(comparison, one) for one in known]
     with_interval = any(one.contrast is not None and one.contrast.low is not None for one in known)
-    known_as = ", with its 95 % interval" if with_interval else "; no interval is known"
+    known_as = say("report.chart.with_interval") if with_interval else say("report.chart.no_interval")
     looks = {WORDS[kind]: (COLOURS[kind], SHAPES[kind]) for kind in WORDS}
-    return drawn(f"Change against {comparison.sides[0].name}{known_as}", rows, looks, narrow=narrow)
+    return drawn(
+        say("report.chart.change_against", side=comparison.sides[0].name, interval=known_as),
+        rows,
+        looks,
+        narrow=narrow,
+    )
 
 
 def _change(comparison: ComparisonTable, one: Effect) -> Spec:
@@ -162,7 +168,14 @@ def _distribution(comparison: ComparisonTable, row: PatternRow) -> Spec | None:
         {"mark": line | {"interpolate": "step-before"}, "transform": [{"filter": "!datum.printed"}]},
         {"mark": line | {"point": True}, "transform": [{"filter": "datum.printed"}]},
     ]
-    return base(f"{'Latency' if kind == 'lat' else kind} distribution: {row.pattern}", rows) | {
+    return base(
+        say(
+            "report.chart.distribution_of",
+            kind=say("report.chart.latency") if kind == "lat" else kind,
+            pattern=row.pattern,
+        ),
+        rows,
+    ) | {
         "encoding": {
             "x": percentile_axis(max(row["x"] for row in rows)),
             "y": latency_axis("ns", [row["ns"] for row in rows]),

@@ -15,6 +15,7 @@ from loadstone import printable, units
 from loadstone.messages import say
 from loadstone.report.comparison import words
 from loadstone.report.run.summary_text import in_unit
+from loadstone.report.table_heads import table_heads
 from loadstone.report.verdict.words import STYLES
 
 if TYPE_CHECKING:
@@ -86,18 +87,19 @@ def _watched(comparison: ComparisonTable, console: Console) -> None:
         line = f"{row.host} {row.name}: {before} -> {after}, {words.change(cell.contrast)}{side}"
         console.print(Text(line, WATCHED_COLOURS[cell.judgement]))
     if comparison.watched:
-        more = max(0, len(apart) - MAX_WATCHED)
-        summary = f"watched hosts: {len(apart)} of {len(comparison.watched)} quantities differ significantly"
-        console.print(Text(f"{summary}{f', {more} of them in the page only' if more else ''}", "dim"))
+        rest = max(0, len(apart) - MAX_WATCHED)
+        more = say("report.comparison.watched_more", more=rest) if rest else ""
+        summary = say("report.comparison.watched", differing=len(apart), quantities=len(comparison.watched))
+        console.print(Text(f"{summary}{more}", "dim"))
 
 
 def _table(comparison: ComparisonTable) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("pattern", overflow="fold")
+    table.add_column(say("report.column.pattern"), overflow="fold")
     table.add_column("")
     for side in comparison.sides:
         table.add_column(side.name, justify="right", overflow="fold")
-    table.add_column("change", justify="right", no_wrap=True)
+    table.add_column(say("report.column.change"), justify="right", no_wrap=True)
     last = -1
     for effect in words.shown(comparison):
         quantity = effect.metric.quantity
@@ -178,15 +180,15 @@ def markdown(comparison: ComparisonTable) -> str:
         ]
         parts.append(say("report.comparison.differs") + "\n\n" + "\n".join(facts))
     if comparison.rows:
-        parts.append("Each job:\n\n" + _jobs(comparison))
+        parts.append(say("report.comparison.each_job") + "\n\n" + _jobs(comparison))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _matrix(comparison: ComparisonTable) -> str:
     first, *others = comparison.sides
-    heads = ["pattern", "", first.name]
+    heads = [*table_heads("pattern", ""), first.name]
     for side in others:
-        heads += [side.name, "change"]
+        heads += [side.name, say("report.column.change")]
     lines = [_line(heads), _line(["---"] * 2 + ["---:"] * (len(heads) - 2))]
     last = -1
     for (row, metric), effects in _by_row(comparison).items():
@@ -227,9 +229,9 @@ def _struck(one: SideValue, quantity: Quantity) -> str:
 
 
 def _jobs(comparison: ComparisonTable) -> str:
-    heads = ["job", "op", "metric", comparison.sides[0].name]
+    heads = [*table_heads("job", "op", "metric"), comparison.sides[0].name]
     for side in comparison.sides[1:]:
-        heads += [side.name, "change"]
+        heads += [side.name, say("report.column.change")]
     lines = [_line(heads), _line(["---"] * 3 + ["---:"] * (len(heads) - 3))]
     for row in comparison.rows:
         cells = [" ".join(part for part in (row.thing, row.job) if part), row.op, row.metric.name]

@@ -118,11 +118,11 @@ def change(contrast: Contrast | None) -> str:
     if contrast is None:
         return units.NONE
     if math.isinf(contrast.change):
-        return "from none"
+        return say("report.change.from_none")
     if contrast.low is None or contrast.high is None:
-        return _with_unit(contrast.change, 0) if contrast.change else "none"
+        return _with_unit(contrast.change, 0) if contrast.change else say("report.change.none")
     if contrast.low < LEAST and contrast.high > MOST:
-        return f"{_with_unit(contrast.change, 0)} (no bounds)"
+        return say("report.change.no_bounds", change=_with_unit(contrast.change, 0))
     if contrast.change > FACTOR:
         high = "any" if contrast.high > FAR * contrast.change else _times(contrast.high)
         return f"{_times(contrast.change)} ({_times(contrast.low)} to {high})"
@@ -149,7 +149,7 @@ def _times(share: float) -> str:
 def told(one: Effect) -> str:
     """Write an effect: its change with its mark, or why there is none."""
     if not one.after.valid:
-        return "not valid"
+        return say("report.mark.not_valid")
     if not one.before.valid:
         # Beside a figure that is valid itself.
         return say("report.comparison.first_invalid")
@@ -215,11 +215,11 @@ def _counted(rated: Sequence[Effect]) -> Iterator[str]:
         if effects := by_judgement.get(word):
             yield f"{word} in {_some(effects, rated)}: {_largest(effects)}"
     if invalid:
-        yield f"{_rest(len(invalid), len(rated))}not valid"
+        yield say("report.comparison.some_not_valid", some=_rest(len(invalid), len(rated)))
     if single := by_judgement.get("unrepeated"):
         yield say("report.comparison.single", where=_some(single, rated), largest=_largest(single))
     if same := by_judgement.get("same"):
-        yield f"{_rest(len(same), len(rated))}not significant"
+        yield say("report.comparison.some_not_significant", some=_rest(len(same), len(rated)))
     mute = by_judgement.get("unknown", [])
     unlike = [one for one in mute if one.contrast is not None and one.contrast.p is not None]
     if unlike:
@@ -245,9 +245,11 @@ def _of_many(comparison: ComparisonTable) -> str:
         judged = {one.judgement for one in rated}
         kind = " and ".join(word for word in ("better", "worse") if word in judged)
         if not kind and any(not (one.before.valid and one.after.valid) for one in rated):
-            kind = "not valid"
-        kind = kind or ("need repeats" if "unrepeated" in judged else "")
-        kind = kind or ("not significant" if "same" in judged else "cannot say")
+            kind = say("report.mark.not_valid")
+        kind = kind or (say("report.mark.need_repeats") if "unrepeated" in judged else "")
+        kind = kind or (
+            say("report.mark.not_significant") if "same" in judged else say("report.mark.cannot_say")
+        )
         kinds[kind] = kinds.get(kind, 0) + 1
     parts = [", ".join(f"{count} {kind}" for kind, count in kinds.items())]
     for judgement, word in (("better", "best"), ("worse", "worst")):
@@ -255,7 +257,12 @@ def _of_many(comparison: ComparisonTable) -> str:
         if effects:
             most = max(effects, key=_size)
             parts.append(f"{word}: {comparison.sides[most.side].name}, {_largest([most])}")
-    return f"{len(comparison.sides) - 1} sides against {comparison.sides[0].name}: {'; '.join(parts)}."
+    return say(
+        "report.comparison.of_many",
+        others=len(comparison.sides) - 1,
+        first=comparison.sides[0].name,
+        parts="; ".join(parts),
+    )
 
 
 def _beside(mine: Sequence[Effect], rated: Sequence[Effect]) -> Iterator[str]:
@@ -265,7 +272,7 @@ def _beside(mine: Sequence[Effect], rated: Sequence[Effect]) -> Iterator[str]:
         others = [one for one in mine if one.judgement == judgement and not one.first and not one.again]
         extras = [one for one in others if firsts.get(one.row) != judgement]
         if extras and len(rated) < len(mine):
-            yield f"but {judgement}: {_largest(extras)}"
+            yield say("report.comparison.but", judgement=judgement, largest=_largest(extras))
 
 
 def _largest(effects: Sequence[Effect]) -> str:
@@ -282,11 +289,11 @@ def _size(one: Effect) -> float:
 def _some(effects: Sequence[Effect], every: Sequence[Effect]) -> str:
     if len(every) == 1:
         return say("report.comparison.one_pattern")
-    return f"{len(effects)} of {len(every)} patterns"
+    return say("report.comparison.of_patterns", some=len(effects), patterns=len(every))
 
 
 def _rest(rest: int, whole: int) -> str:
-    return "" if rest == whole else f"{rest} of {whole} "
+    return "" if rest == whole else say("report.comparison.some_of", some=rest, whole=whole)
 
 
 def excluded(comparison: ComparisonTable) -> list[tuple[str, str, str]]:
@@ -333,9 +340,9 @@ def _operated(one: OperatingPoint) -> str:
         if at.large_blocks
         else f"{units.with_error(at.iops, 'count')} IOPS"
     )
-    where = "beyond the largest" if one.value is None else f"{one.value}"
+    where = say("report.comparison.beyond_largest") if one.value is None else f"{one.value}"
     description = f"{where}: {rate}, mean {units.figure(at.mean_ns, 'time')}"
-    return description if one.certain else f"{description} (not sure)"
+    return description if one.certain else say("report.comparison.not_sure", point=description)
 
 
 def gate(judged: Gate, known: Sequence[Power]) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone.effects.metric_names import name_of
+from loadstone.messages import say
 from loadstone.report.article.elements import (
     Article,
     ArticleTable,
@@ -23,6 +24,7 @@ from loadstone.report.article.elements import (
     drawing,
 )
 from loadstone.report.experiment import charts, tables, words
+from loadstone.report.table_heads import table_heads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,22 +43,22 @@ KINDS: Final[dict[str, CellKind]] = {
 def article(story: ExperimentStory) -> Article:
     """Return the article."""
     return Article(
-        kicker="Loadstone experiment",
+        kicker=say("report.page.experiment"),
         title=story.record.title,
         blocks=[
             *_answer(story),
             *_effects(story),
-            *_listed("What is open", words.open_points(story.effects)),
+            *_listed(say("report.heading.open"), words.open_points(story.effects)),
             *_interactions(story),
             *_shares(story),
             *_time(story),
             *_more(story),
-            *_listed("What has no figure, and why", tables.missing(story)),
+            *_listed(say("report.heading.no_figure"), tables.missing(story)),
             *(_combinations(story) if story.effects.factors else ()),
-            *_listed("Left out: no effect rests on these runs", tables.left_out(story)),
-            *_listed("Not tried", tables.unset(story)),
+            *_listed(say("report.heading.without_effect"), tables.left_out(story)),
+            *_listed(say("report.heading.not_tried"), tables.unset(story)),
             *_machine(story),
-            Heading("How to redo it"),
+            Heading(say("report.heading.redo")),
             Typed(story.redo),
             Paragraph(tables.design(story), "soft"),
             *_method(story),
@@ -71,7 +73,7 @@ def _answer(story: ExperimentStory) -> Iterator[Block]:
     for doubt in tables.doubts(story):
         yield Paragraph(doubt, "doubt")
     if story.record.ended_because:
-        yield Paragraph(f"Ended before its last run: {story.record.ended_because}", "doubt")
+        yield Paragraph(say("report.page.ended_early", reason=story.record.ended_because), "doubt")
     if story.effects.recommendations:
         yield Verdicts(_choices(story))
     yield Paragraph(tables.counts(story), "soft")
@@ -87,7 +89,7 @@ def _choices(story: ExperimentStory) -> list[VerdictLine]:
                 words.sentence(words.aim(one)) + (f", {one.pattern}" if several else ""),
                 "measures_storage" if one.levels is not None else "cannot_tell",
                 words.choice(story.effects, one),
-                f"It also changes {costs}." if costs else "",
+                say("report.page.also_changes", costs=costs) if costs else "",
             )
         )
     return lines
@@ -95,9 +97,9 @@ def _choices(story: ExperimentStory) -> list[VerdictLine]:
 
 def _effects(story: ExperimentStory) -> Iterator[Block]:
     if not story.effects.factors:
-        yield Heading("What was measured")
+        yield Heading(say("report.heading.measured"))
         rows: list[list[TableCell | str]] = [list(row) for row in tables.patterns(story)]
-        yield ArticleTable(["pattern", "valid runs", *map(name_of, story.metrics)], rows)
+        yield ArticleTable([*table_heads("pattern", "valid_runs"), *map(name_of, story.metrics)], rows)
         return
     yield Heading(words.sentence(name_of(story.metric)))
     for table in tables.matrix(story, [story.metric]):
@@ -139,7 +141,7 @@ def _listed(title: str, lines: Sequence[str]) -> Iterator[Block]:
 
 def _interactions(story: ExperimentStory) -> Iterator[Block]:
     lines = tables.interactions(story)
-    yield from _listed("Which factors depend on each other", lines)
+    yield from _listed(say("report.heading.interactions"), lines)
     if lines:
         yield from _drawn(charts.interactions(story))
 
@@ -147,7 +149,7 @@ def _interactions(story: ExperimentStory) -> Iterator[Block]:
 def _shares(story: ExperimentStory) -> Iterator[Block]:
     spec = charts.shares(story)
     if spec is not None:
-        yield Heading("What matters most")
+        yield Heading(say("report.heading.shares"))
         yield from _drawn([spec], 1)
         yield ArticleTable(*tables.shares(story))
         if note := tables.shared(story):
@@ -157,10 +159,9 @@ def _shares(story: ExperimentStory) -> Iterator[Block]:
 def _time(story: ExperimentStory) -> Iterator[Block]:
     specs = charts.over_time(story)
     if specs:
-        yield Heading("Runs in the order of time")
+        yield Heading(say("report.heading.order"))
         yield Paragraph(
-            "Each run against the mean of its combination, adjusted for drift. "
-            "A run with its name is an outlier.",
+            say("report.page.order"),
             "soft",
         )
         yield Bullets([*tables.drifts(story), *tables.outliers(story)])
@@ -170,7 +171,7 @@ def _time(story: ExperimentStory) -> Iterator[Block]:
 def _more(story: ExperimentStory) -> Iterator[Block]:
     # Where nothing was varied, all of them stand in one table.
     if story.metrics[1:] and story.effects.factors:
-        yield Heading("Other metrics")
+        yield Heading(say("report.heading.other_metrics"))
         for table in tables.matrix(story, story.metrics[1:]):
             yield _factor(table)
 
@@ -181,20 +182,25 @@ def _combinations(story: ExperimentStory) -> Iterator[Block]:
     for one in tables.combinations(story):
         if one.first:
             rows.append([one.pattern])
-        value = "no data" if one.why else one.value
+        value = say("report.mark.no_data") if one.why else one.value
         rows.append([*one.levels, one.runs, value, one.interval])
     missing = tables.no_data(story)
     if rows or missing:
-        yield Heading("All combinations")
+        yield Heading(say("report.heading.combinations"))
     if rows:
-        headings = [*names, "valid runs", name_of(story.metric), "95 % interval"]
+        headings = [
+            *names,
+            say("report.column.valid_runs"),
+            name_of(story.metric),
+            say("report.column.interval"),
+        ]
         yield ArticleTable(headings, rows, names=len(names))
     if missing:
         yield Bullets(missing)
 
 
 def _machine(story: ExperimentStory) -> Iterator[Block]:
-    yield Heading("What was changed on the machine")
+    yield Heading(say("report.heading.machine"))
     rows: list[list[TableCell | str]] = [
         [
             TableCell(one.control, strong=one.left), one.subject, one.before, one.asked, str(one.times),
@@ -203,18 +209,18 @@ def _machine(story: ExperimentStory) -> Iterator[Block]:
         for one in tables.settings(story)
     ]  # fmt: skip
     if not rows:
-        yield Paragraph("Nothing.")
+        yield Paragraph(say("report.page.nothing_changed"))
         return
-    yield ArticleTable(["setting", "of", "before", "set to", "times", "afterwards"], rows, names=4)
+    yield ArticleTable(table_heads("setting", "of", "before", "set_to", "times", "afterwards"), rows, names=4)
 
 
 def _method(story: ExperimentStory) -> Iterator[Block]:
-    yield Heading("How it was computed")
+    yield Heading(say("report.heading.method"))
     rows = [
         [one.pattern, one.metric, one.runs, one.method, one.noise, one.normal, one.equal]
         for one in tables.models(story)
     ]
-    headings = ["pattern", "metric", "runs", "error by", "noise of a run", "normal, p", "equal noise, p"]
+    headings = table_heads("pattern", "metric", "runs", "error_by", "noise", "normal_p", "equal_noise_p")
     yield ArticleTable(headings, rows, names=2)
     notes = tables.notes(story)
     if notes:

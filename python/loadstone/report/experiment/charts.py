@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.effects.design_matrix import written
 from loadstone.effects.metric_names import name_of
+from loadstone.messages import say
 from loadstone.report.experiment import tables, words
 from loadstone.report.pictures import forest
 from loadstone.report.pictures.charts import (
@@ -66,7 +67,7 @@ def effects(story: ExperimentStory, *, narrow: bool = False) -> Spec | None:
     if not rows:
         return None
     looks = {words.KINDS[kind]: look for kind, look in LOOKS.items()}
-    title = f"Change of {name_of(story.metric)}, each with its own 95 % interval"
+    title = say("report.chart.change_of", metric=name_of(story.metric))
     return forest.forest(title, rows, looks, narrow=narrow)
 
 
@@ -116,15 +117,19 @@ def _interaction(story: ExperimentStory, one: Interaction) -> Spec | None:
         "scale": {"domain": names, "range": [SHAPES[at % len(SHAPES)] for at in range(len(names))]},
     }  # fmt: skip
     where = one.pattern if len(story.effects.patterns) > 1 else ""
-    kind = "depend on each other" if one.found else "not significant"
+    kind = say("report.chart.depend") if one.found else say("report.mark.not_significant")
     # Lines beside each other, so that their intervals do not cover each other.
     offset = {"field": "line", "type": "nominal", "sort": names, "scale": {"range": [-9, 9]}}
     place = {"x": x, "xOffset": offset, "color": ink}
     value = y | {"field": "v"}
     ends = {"y": y | {"field": "low"}, "y2": {"field": "high"}}
     dots = {"type": "point", "filled": True, "size": 60, "opacity": 1}
-    title = {"text": f"{lines} and {across}: {kind}", "subtitle": where, "subtitleColor": "#555"}
-    return base(f"{lines} and {across}", rows) | {
+    title = {
+        "text": say("report.chart.of_factors", one=lines, other=across, kind=kind),
+        "subtitle": where,
+        "subtitleColor": "#555",
+    }
+    return base(say("report.chart.factors", one=lines, other=across), rows) | {
         "title": title,
         "width": WIDTH,
         "height": HEIGHT,
@@ -190,17 +195,15 @@ def _course(story: ExperimentStory, pattern: str) -> Spec | None:
         "field": "level", "type": "nominal", "legend": ink["legend"],
         "scale": {"domain": kinds or ["run"], "range": list(SHAPES[: max(1, len(kinds))])},
     }  # fmt: skip
-    x = {
-        "field": "t",
-        "type": "quantitative",
-        "axis": {"title": "time, min" if long else "time, s", "grid": False, "tickCount": 5},
-    }
+    x = _time_axis(in_minutes=long)
     reach = max(LEAST_REACH, *(abs(row["off"]) for row in rows))
     y = {
         "field": "off", "type": "quantitative",
         # Nothing is less than nothing.
         "scale": {"domain": [max(-1.0, -reach), reach], "nice": True},
-        "axis": {"title": f"{metric} against its mean", "labelExpr": OFF_LABEL, "tickCount": 5},
+        "axis": {
+            "title": say("report.axis.against_mean", metric=metric), "labelExpr": OFF_LABEL, "tickCount": 5,
+        },
     }  # fmt: skip
     none = {"data": {"values": [{"off": 0}]}, "mark": {"type": "rule", "color": "#999", "strokeDash": [3, 3]}}
     dots = {"type": "point", "filled": True, "size": 46, "opacity": 0.9}
@@ -222,6 +225,12 @@ def _course(story: ExperimentStory, pattern: str) -> Spec | None:
         ),
     ]  # fmt: skip
     return base(pattern, rows) | {"width": SMALL[0], "height": SMALL[1], "layer": layers}
+
+
+def _time_axis(*, in_minutes: bool) -> Spec:
+    title = say("report.axis.time_min") if in_minutes else say("report.axis.time_s")
+    axis = {"title": title, "grid": False, "tickCount": 5}
+    return {"field": "t", "type": "quantitative", "axis": axis}
 
 
 def _runs_against_means(story: ExperimentStory, pattern: str, factor: str | None, unit_s: int) -> list[Spec]:
@@ -274,7 +283,7 @@ def shares(story: ExperimentStory) -> Spec | None:
     patterns = _patterns(rows)
     greys = {"order in time": "#b8b8b8", "not explained": "#e2e2e2"}
     inks = [greys.get(term, COLOURS[at % len(COLOURS)]) for at, term in enumerate(terms)]
-    return base(f"What explains the differences in {name_of(story.metric)}", rows) | {
+    return base(say("report.chart.explains", metric=name_of(story.metric)), rows) | {
         "width": WIDTH,
         "height": {"step": SHARE_STEP},
         # Names are drawn in a font that is wider than the one they are measured with.
@@ -283,7 +292,7 @@ def shares(story: ExperimentStory) -> Spec | None:
         "encoding": {
             "x": {
                 "field": "share", "type": "quantitative", "stack": None, "scale": {"domain": [0, 1]},
-                "axis": {"title": "share of the sum of squares", "format": "%", "tickCount": 5},
+                "axis": {"title": say("report.experiment.share"), "format": "%", "tickCount": 5},
             },
             "y": {
                 "field": "term", "type": "nominal", "sort": terms, "axis": {"title": None, "labelLimit": 240}

@@ -135,7 +135,7 @@ def _missing(story: ExperimentStory, pattern: str, metric: str, level: tuple[str
     """Say why a level has no figure: nothing valid was measured, or only together with another's level."""
     valid = (row for row in story.table.rows if row.pattern == pattern and row.invalid is None)
     measured = any(row.levels[level[0]] == level[1] and metric in row.metrics for row in valid)
-    return "not known" if measured else "no data"
+    return say("report.mark.not_known") if measured else say("report.mark.no_data")
 
 
 def combinations(story: ExperimentStory) -> list[CombinationRow]:
@@ -168,7 +168,7 @@ def patterns(story: ExperimentStory) -> list[list[str]]:
                 pattern,
                 str(values[0][0].runs if values[0] else 0),
                 *(
-                    value_of(cells[0].value, metric) if cells else "no data"
+                    value_of(cells[0].value, metric) if cells else say("report.mark.no_data")
                     for metric, cells in zip(story.metrics, values, strict=True)
                 ),
             ]
@@ -357,11 +357,14 @@ def _share(of: float) -> str:
     return f"<0.1{units.THIN}%" if 0 < of < 0.001 else words.percent(of)
 
 
-def drifts(story: ExperimentStory) -> list[str]:
-    """Say for each pattern whether the metric drifted; what is the same of several, once."""
+def drifts(story: ExperimentStory, *, clear_only: bool = False) -> list[str]:
+    """Say for each pattern whether the metric drifted; what is the same of several, once.
+
+    `clear_only`: only where it did.
+    """
     patterns_by_drift: dict[str, list[str]] = {}
     for one in story.effects.drift:
-        if one.metric == story.metric:
+        if one.metric == story.metric and (one.found or not clear_only):
             patterns_by_drift.setdefault(words.drift(one), []).append(one.pattern)
     return [f"{', '.join(patterns)}: {drift}." for drift, patterns in patterns_by_drift.items()]
 
@@ -379,15 +382,15 @@ def outliers(story: ExperimentStory) -> list[str]:
     ]
 
 
-def interactions(story: ExperimentStory) -> list[str]:
-    """Say which factors depend on each other; of those that do not, only which they are."""
+def interactions(story: ExperimentStory, *, clear_only: bool = False) -> list[str]:
+    """Say which factors depend on each other; of those that do not, only which they are, or nothing."""
     several = len(story.effects.patterns) > 1
     firsts = [one for one in story.effects.interactions if one.first]
     lines = [
         (f"{one.pattern}: " if several else "") + words.interaction(one) + "." for one in firsts if one.found
     ]
     others: dict[tuple[str, str], list[str]] = {}
-    for one in firsts:
+    for one in () if clear_only else firsts:
         if not one.found:
             if one.found is False:
                 reason = say("report.interaction.none")
@@ -404,7 +407,12 @@ def interactions(story: ExperimentStory) -> list[str]:
 def no_data(story: ExperimentStory) -> list[str]:
     """Say why combinations have no data."""
     return [
-        f"{one.pattern}, {words.levels(one.levels)}: no data: {one.why}"
+        say(
+            "report.experiment.cell_no_data_why",
+            pattern=one.pattern,
+            levels=words.levels(one.levels),
+            reason=one.why,
+        )
         for cells in story.cells(story.metric).values()
         for one in cells
         if one.why
@@ -427,7 +435,9 @@ def _not_done(story: ExperimentStory) -> list[str]:
     for run in story.record.runs:
         if (run.pattern, tuple(run.levels.items())) in done:
             continue
-        combination = f"{run.pattern}, {words.levels(run.levels)}: no data"
+        combination = say(
+            "report.experiment.cell_no_data", pattern=run.pattern, levels=words.levels(run.levels)
+        )
         if (why := story.failed.get(run.name)) is not None:
             reasons[combination, say("report.experiment.not_complete", reason=why.rstrip("."))] = None
         elif run.started is None:
@@ -456,7 +466,7 @@ def _unmeasured(story: ExperimentStory, pattern: str) -> list[str]:
                 "report.experiment.unmeasured",
                 pattern=pattern,
                 metric=name_of(metric),
-                runs=f"{len(without)} of {len(valid)} valid runs{share}",
+                runs=say("report.experiment.of_valid", some=len(without), valid=len(valid), share=share),
                 reason=why,
             )
         )

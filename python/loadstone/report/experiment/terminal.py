@@ -14,6 +14,7 @@ from rich.text import Text
 from loadstone.effects.metric_names import name_of
 from loadstone.messages import say
 from loadstone.report.experiment import tables, words
+from loadstone.report.table_heads import table_heads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,13 +55,18 @@ def terminal(story: ExperimentStory, console: Console) -> None:
         console.print(Text(words.legend(story.effects, story.record.design), "dim"))
     if not story.effects.factors:
         console.print(_measured(story))
-    _some("open", words.open_points(story.effects), "yellow", console)
-    _some("interaction", [one for one in tables.interactions(story) if "depend on" in one], "", console)
-    _some("drift", [one for one in tables.drifts(story) if "drifted" in one], "", console)
+    _some(say("report.experiment.open"), words.open_points(story.effects), "yellow", console)
+    _some(
+        say("report.experiment.interaction"),
+        tables.interactions(story, clear_only=True),
+        "",
+        console,
+    )
+    _some(say("report.experiment.drift"), tables.drifts(story, clear_only=True), "", console)
     _some("", tables.outliers(story), "yellow", console)
     _some("", tables.missing(story), "yellow", console)
-    _some("left out", tables.left_out(story), "red", console)
-    _some("not tried", tables.unset(story), "yellow", console)
+    _some(say("report.experiment.left_out"), tables.left_out(story), "red", console)
+    _some(say("report.experiment.not_tried"), tables.unset(story), "yellow", console)
 
 
 def _choices(story: ExperimentStory, console: Console) -> None:
@@ -70,7 +76,7 @@ def _choices(story: ExperimentStory, console: Console) -> None:
         line = Text(f"{words.aim(one)}{where}: ")
         line.append(words.choice(story.effects, one), "green" if one.levels is not None else "yellow")
         costs = words.costs(story, one)
-        console.print(line.append(f" (also changes {costs})" if costs else "", "dim"))
+        console.print(line.append(say("report.experiment.also_changes", costs=costs) if costs else "", "dim"))
 
 
 def _table(factors: FactorTable) -> Table:
@@ -86,8 +92,10 @@ def _table(factors: FactorTable) -> Table:
 
 def _measured(story: ExperimentStory) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("pattern", "valid runs", *map(name_of, story.metrics)):
-        table.add_column(name, justify="left" if name == "pattern" else "right", overflow="fold")
+    for name in (*table_heads("pattern", "valid_runs"), *map(name_of, story.metrics)):
+        table.add_column(
+            name, justify="left" if name == say("report.column.pattern") else "right", overflow="fold"
+        )
     for row in tables.patterns(story):
         table.add_row(*row)
     return table

@@ -26,13 +26,20 @@ if TYPE_CHECKING:
     from loadstone.report.experiment.story import ExperimentStory
 
 KINDS: Final = {
-    "better": "better", "worse": "worse", "alike": "no difference", "open": "not significant",
-    "confounded": "follows the time", "unknown": "cannot say",
-}  # fmt: skip
+    "better": say("report.mark.better"),
+    "worse": say("report.mark.worse"),
+    "alike": say("report.mark.no_difference"),
+    "open": say("report.mark.not_significant"),
+    "confounded": say("report.mark.follows_time"),
+    "unknown": say("report.mark.cannot_say"),
+}
 MARKS: Final = {"better": "▲", "worse": "▼", "alike": "=", "open": "", "confounded": "⚠", "unknown": ""}
 METHODS: Final = {
-    "t": "Student's t", "welch": "Welch's t", "bootstrap": "bootstrap", "none": "no error known",
-}  # fmt: skip
+    "t": say("report.experiment.method_t"),
+    "welch": say("report.experiment.method_welch"),
+    "bootstrap": say("report.experiment.method_bootstrap"),
+    "none": say("report.experiment.method_none"),
+}
 ONE_NUMBER: Final = 0.15
 """Up to such a difference as much up is about as much down."""
 MOST_FACTORS: Final = 3
@@ -86,7 +93,7 @@ def levels(chosen: Mapping[str, str]) -> str:
 def told(one: LevelEffect | None) -> str:
     """Write an effect with its mark; the level has a value, but what it is held against may have none."""
     if one is None or one.change is None:
-        return "not compared"
+        return say("report.mark.not_compared")
     return f"{change(one.change)} {MARKS[one.judgement]}".rstrip()
 
 

@@ -16,6 +16,7 @@ import polars as pl
 from loadstone.analysis.heatmap import heatmap
 from loadstone.analysis.requested_ops import added_up_names
 from loadstone.analysis.series import percentile_column, series
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ WARNING: Final = "#b3261e"
 SMALL_TIME: Final = {
     "field": "t",
     "type": "quantitative",
-    "axis": {"title": "time, s", "grid": False, "tickCount": 5},
+    "axis": {"title": say("report.axis.time_s"), "grid": False, "tickCount": 5},
 }
 """The horizontal axis of a small chart over time."""
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -150,7 +151,9 @@ def bandwidth_unit(top: float) -> tuple[float, str]:
 
 def bandwidth(summary: Summary, *, total: bool = False) -> Spec | None:
     """Return bandwidth over time, one line per job and operation, in one fitting unit."""
-    return _rates(summary, "bytes_per_s", "Bandwidth", "format(datum.value, ',~g')", total=total)
+    return _rates(
+        summary, "bytes_per_s", say("report.chart.bandwidth"), "format(datum.value, ',~g')", total=total
+    )
 
 
 def latency(summary: Summary, by: By, key: int) -> Spec | None:
@@ -173,7 +176,7 @@ def latency(summary: Summary, by: By, key: int) -> Spec | None:
     rows = [row | {"line": lines[row["op"], row["p"]]} for row in rows if (row["op"], row["p"]) in known]
     spec = _time_chart(
         summary,
-        "Latency over time",
+        say("report.chart.latency_over_time"),
         rows,
         names=list(lines.values()),
         span_s=_span_s(summary, by, key),
@@ -206,7 +209,7 @@ def latency_heatmap(summary: Summary, by: By, key: int) -> Spec | None:
     least = min(*(row["share"] for row in rows), 10)
     colours = {"type": "log", "scheme": "viridis", "reverse": True, "domain": [least, 100]}
     return {
-        **base("Latency heat map", rows),
+        **base(say("report.chart.heat_map"), rows),
         # Without anti-aliasing neighbours share an edge; a hairline of the same colour closes the gap.
         "mark": {"type": "rect", "strokeWidth": 0.5, "clip": True},
         "encoding": {
@@ -220,7 +223,7 @@ def latency_heatmap(summary: Summary, by: By, key: int) -> Spec | None:
                 "type": "quantitative",
                 "scale": colours,
                 "legend": {
-                    "title": "share of I/Os, %",
+                    "title": say("report.axis.share_of_ios"),
                     "titleFontWeight": "normal",
                     "columns": 6,
                     "format": "~g",
@@ -253,7 +256,7 @@ def distribution(summary: Summary) -> Spec | None:
     }
     line = {"type": "line", "strokeWidth": 1.8, "interpolate": "step-before", "clip": True}
     return {
-        **base("Latency distribution to the tail", rows),
+        **base(say("report.chart.distribution"), rows),
         "encoding": encoding,
         "layer": [
             {"mark": line, "transform": [{"filter": "datum.sure"}]},
@@ -295,7 +298,7 @@ def percentile_axis(top: float) -> Spec:
         "type": "quantitative",
         "scale": {"type": "log", "domain": [1, max(10, top)], "nice": False},
         "axis": {
-            "title": "percentile",
+            "title": say("report.axis.percentile"),
             "values": [value for value, _ in shown],
             "labelExpr": expression,
             "labelOverlap": True,
@@ -332,7 +335,7 @@ def spread(summary: Summary) -> Spec | None:
         if _any(rows, "p", percentile)
     ]
     return {
-        **base("Latency at a glance", rows),
+        **base(say("report.chart.at_a_glance"), rows),
         "layer": [
             {
                 "mark": {"type": "rule", "color": "#bbb", "strokeWidth": 2},
@@ -366,7 +369,7 @@ def host_cpu(summary: Summary) -> Spec | None:
         return None
     names = [kinds[kind] for kind in present]
     return {
-        **base("CPU of the host, % of all CPUs", rows),
+        **base(say("report.chart.host_cpu"), rows),
         "mark": {"type": "rect", "clip": True},
         "encoding": {
             "x": time_axis(whole_s(summary), "t0"),
@@ -397,10 +400,10 @@ def _every(host: pl.DataFrame) -> int:
 def host_memory(summary: Summary) -> Spec | None:
     """Return the host's memory over time: available, cached, dirty, and the engine's own."""
     kinds = {
-        "memory.available_bytes": "available",
-        "memory.cached_bytes": "page cache",
-        "memory.dirty_bytes": "dirty",
-        "engine.rss_bytes": "engine",
+        "memory.available_bytes": say("report.legend.available"),
+        "memory.cached_bytes": say("report.legend.page_cache"),
+        "memory.dirty_bytes": say("report.legend.dirty"),
+        "engine.rss_bytes": say("report.legend.engine"),
     }
     host = summary.bundle.host(*kinds)
     host = host.gather_every(_every(host))
@@ -413,7 +416,7 @@ def host_memory(summary: Summary) -> Spec | None:
     if not rows:
         return None
     names = [name for name in kinds.values() if _any(rows, "line", name)]
-    spec = _time_chart(summary, "Memory of the host, GiB", rows, names=names, span_s=whole_s(summary))
+    spec = _time_chart(summary, say("report.chart.host_memory"), rows, names=names, span_s=whole_s(summary))
     spec["layer"][-1]["encoding"]["y"] = axis_from_zero("gib", label=None)
     return spec
 
@@ -422,7 +425,7 @@ def iops_by_host(summary: Summary) -> Spec | None:
     """Return IOPS over time, one line per host and operation; None for a run on one."""
     if not summary.totals("host"):
         return None
-    return _rates(summary, "iops", "IOPS of each host", COUNT_LABEL, by="host")
+    return _rates(summary, "iops", say("report.chart.iops_of_hosts"), COUNT_LABEL, by="host")
 
 
 def _rates(
@@ -608,7 +611,7 @@ def time_axis(span_s: tuple[float, float], field: str) -> Spec:
         "field": field,
         "type": "quantitative",
         "scale": {"domain": list(span_s), "nice": False},
-        "axis": {"title": "time, s", "grid": False, "tickCount": 6, "labelFlush": False},
+        "axis": {"title": say("report.axis.time_s"), "grid": False, "tickCount": 6, "labelFlush": False},
     }
 
 

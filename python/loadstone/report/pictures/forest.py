@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.report.pictures.charts import Spec, base
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _axis(low: float, high: float) -> Spec:
         "type": "quantitative",
         "scale": {"type": "log", "domain": [low, high], "nice": False},
         "axis": {
-            "title": "change",
+            "title": say("report.column.change"),
             "values": _thinned(
                 [1 + step / 100 for step in STEPS if low <= 1 + step / 100 <= high], low, high
             ),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from loadstone.analysis import watched
+from loadstone.messages import say
 from loadstone.report.pictures import charts
 
 if TYPE_CHECKING:
@@ -28,11 +29,14 @@ AXIS_WIDTH: Final = 58
 GAP: Final = 2.5
 """So many usual lengths of a row between two of them are a gap."""
 STRIPS: Final = (
-    ("CPU, %", ("cpu_percent", "cpu_minute_percent", "busiest_core_percent", "cpu_of_limit_percent")),
-    ("disks", ("disks_read_bytes_per_s", "disks_write_bytes_per_s")),
-    ("busiest disk, %", ("disk_*_busy_percent",)),
-    ("network", ("net_rx_bytes_per_s", "net_tx_bytes_per_s")),
-    ("memory", ("memory_cache_bytes", "memory_dirty_bytes", "zfs_arc_bytes")),
+    (
+        say("report.chart.cpu"),
+        ("cpu_percent", "cpu_minute_percent", "busiest_core_percent", "cpu_of_limit_percent"),
+    ),
+    (say("report.chart.disks"), ("disks_read_bytes_per_s", "disks_write_bytes_per_s")),
+    (say("report.chart.busiest_disk"), ("disk_*_busy_percent",)),
+    (say("report.chart.network"), ("net_rx_bytes_per_s", "net_tx_bytes_per_s")),
+    (say("report.chart.memory"), ("memory_cache_bytes", "memory_dirty_bytes", "zfs_arc_bytes")),
 )
 """Title and the quantities in it; of those with a star the one with the highest mean."""
 SCALES: Final = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
@@ -62,7 +66,7 @@ def _together(summary: Summary, host: WatchedHost, strips: Sequence[Spec]) -> Sp
     return {
         "$schema": charts.SCHEMA,
         "config": charts.config(),
-        "title": f"{host.name} beside the load",
+        "title": say("report.chart.beside_load", host=host.name),
         "spacing": SPACING,
         "bounds": "flush",
         "vconcat": [*load, *strips],

@@ -10,6 +10,7 @@ import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import notes, units
+from loadstone.messages import say
 from loadstone.report.article.elements import (
     Article,
     ArticleTable,
@@ -28,6 +29,7 @@ from loadstone.report.pictures import charts
 from loadstone.report.run import answer, data_sheet, hosts, page, path_chart
 from loadstone.report.run.sections import SECTIONS
 from loadstone.report.run.summary_text import monitors
+from loadstone.report.table_heads import table_heads
 from loadstone.report.verdict import words as verdict
 
 if TYPE_CHECKING:
@@ -39,20 +41,11 @@ if TYPE_CHECKING:
     from loadstone.report.run.answer import PhaseAnswer, RunAnswer
     from loadstone.verdict import Audited
 
-RESULT: Final = (
-    "job", "op", "IOPS", "bandwidth", "latency mean", "p50", "p99", "p99.9", "max", "errors",
-)  # fmt: skip
-RATES: Final = (
-    "job",
-    "op",
-    "spacing",
-    "asked",
-    "achieved",
-    "late p50",
-    "late p99",
-    "late p99.9",
-    "late max",
-    "",
+RESULT: Final = table_heads(
+    "job", "op", "IOPS", "bandwidth", "latency_mean", "p50", "p99", "p99.9", "max", "errors"
+)
+RATES: Final = table_heads(
+    "job", "op", "spacing", "asked", "achieved", "late_p50", "late_p99", "late_p999", "late_max", ""
 )
 
 
@@ -69,22 +62,25 @@ def article(summary: Summary, audited: Audited | None = None) -> Article:
     blocks += _result(summary)
     blocks += _findings(audited) if audited is not None else []
     if summary.problems:
-        blocks += [Heading("What went wrong"), Bullets([problem.message for problem in summary.problems])]
+        blocks += [
+            Heading(say("report.heading.problems")),
+            Bullets([problem.message for problem in summary.problems]),
+        ]
     limited_by = audited.verdict.limited_by if audited else None
     paths = _drawn(path_chart.of_hosts(hosts.paths(summary), limited_by), 1)
-    blocks += [Heading("Data path"), *paths] if paths else []
+    blocks += [Heading(say("report.heading.path")), *paths] if paths else []
     blocks += _charts(summary)
     blocks += [block for section in SECTIONS for block in section(summary)]
     watched = monitors(summary.tool)
     if remarks := [*([watched] if watched else []), *(note.text for note, _ in notes.once(summary.notes))]:
-        blocks += [Heading("Notes"), Bullets(remarks)]
+        blocks += [Heading(say("report.heading.notes")), Bullets(remarks)]
     blocks += _redo_blocks(summary)
     return Article(
-        kicker="Loadstone report",
+        kicker=say("report.page.run"),
         title=page.title(summary),
         blocks=blocks,
         status=bundle.status,
-        footer="Everything here can be computed again from the run's bundle.",
+        footer=say("report.page.again_from_bundle"),
     )
 
 
@@ -107,13 +103,31 @@ def _phase(one: PhaseAnswer, *, several: bool) -> str:
 
 
 def _result(summary: Summary) -> list[Block]:
-    tables = [("Result", "job", page.headline(summary))]
+    tables = [(say("report.heading.result"), say("report.column.job"), page.headline(summary))]
     if len(summary.totals("job")) > page.MAX_HEADLINE:
-        tables.append(("Each job", "job", page.table(summary.totals("job"), summary)))
+        tables.append(
+            (
+                say("report.heading.each_job"),
+                say("report.column.job"),
+                page.table(summary.totals("job"), summary),
+            )
+        )
     if len(summary.totals("target")) > 1:
-        tables.append(("Each target", "target", page.result_rows(answer.by_phase(summary, "target"))))
+        tables.append(
+            (
+                say("report.heading.each_target"),
+                say("report.column.target"),
+                page.result_rows(answer.by_phase(summary, "target")),
+            )
+        )
     if summary.totals("host"):
-        tables.append(("Each host", "host", page.result_rows(answer.by_phase(summary, "host"))))
+        tables.append(
+            (
+                say("report.heading.each_host"),
+                say("report.column.host"),
+                page.result_rows(answer.by_phase(summary, "host")),
+            )
+        )
     blocks: list[Block] = []
     for title, of, lines in tables:
         rows: list[list[TableCell | str]] = [
@@ -122,14 +136,17 @@ def _result(summary: Summary) -> list[Block]:
         if rows:
             blocks += [Heading(title), ArticleTable([of, *RESULT[1:]], rows, names=2)]
     rates = [
-        [job, op, *cells, "held" if rate_held else "NOT HELD"]
+        [job, op, *cells, say("report.mark.held") if rate_held else say("report.mark.not_held")]
         for job, op, cells, rate_held in page.rates(summary)
     ]
-    blocks += [Heading("Rates"), ArticleTable(RATES, rates, names=2)] if rates else []
+    blocks += [Heading(say("report.heading.rates")), ArticleTable(RATES, rates, names=2)] if rates else []
     sheet = [data_sheet.cells(row) for row in summary.spec]
     sheet_rows = [[job, op, source, *values] for job, op, *values, source in sheet]
     blocks += (
-        [Heading("Against the data sheet"), ArticleTable(data_sheet.HEADINGS[1:], sheet_rows, names=3)]
+        [
+            Heading(say("report.heading.data_sheet")),
+            ArticleTable(data_sheet.HEADINGS[1:], sheet_rows, names=3),
+        ]
         if sheet_rows
         else []
     )
@@ -142,7 +159,14 @@ def _findings(audited: Audited) -> list[Block]:
         [f"{one['title']} ({one['confidence']})", _cause_sentences(one), str(one["advice"])] for one in causes
     ]
     return (
-        [Heading("Why"), ArticleTable(["finding", "what was found", "what to change"], rows, names=3)]
+        [
+            Heading(say("report.heading.why")),
+            ArticleTable(
+                table_heads("finding", "what_found", "what_to_change"),
+                rows,
+                names=3,
+            ),
+        ]
         if rows
         else []
     )
@@ -150,7 +174,7 @@ def _findings(audited: Audited) -> list[Block]:
 
 def _cause_sentences(cause: dict[str, Any]) -> str:
     about = f"{cause['about']}: " if cause["about"] else ""
-    more = f" And {len(cause['more'])} more like it." if cause["more"] else ""
+    more = say("report.page.more_like_it", count=len(cause["more"])) if cause["more"] else ""
     return f"{about}{cause['text']}{more}"
 
 
@@ -158,13 +182,13 @@ def _charts(summary: Summary) -> list[Block]:
     blocks: list[Block] = []
     other = charts.iops(summary) if page.large(summary) else charts.bandwidth(summary)
     overview = _drawn([other, charts.spread(summary), charts.distribution(summary)], 2)
-    blocks += [Heading("Rate and latency"), *overview] if overview else []
+    blocks += [Heading(say("report.heading.rate_and_latency")), *overview] if overview else []
     for by, total in page.sections(summary):
         drawn = _drawn([*page.of_line(summary, by, total)], 2)
-        name = "All jobs" if by == "all" else total.line.name
+        name = say("report.heading.all_jobs") if by == "all" else total.line.name
         blocks += [Heading(name), *drawn, Paragraph(page.about(summary, total), "soft")] if drawn else []
     host = _drawn([charts.host_cpu(summary), charts.host_memory(summary)], 2)
-    return [*blocks, *([Heading("Host"), *host] if host else [])]
+    return [*blocks, *([Heading(say("report.heading.host")), *host] if host else [])]
 
 
 def _drawn(specs: Sequence[Spec | None], columns: int) -> list[Block]:
@@ -176,9 +200,9 @@ def _redo_blocks(summary: Summary) -> list[Block]:
     bundle = summary.bundle
     request: list[Any] = bundle.request.get("argv", [])
     blocks: list[Block] = [
-        Heading("How to redo it"),
-        Typed(f"loadstone rerun {shlex.quote(str(bundle.path))}", "With the same Plan:"),
+        Heading(say("report.heading.redo")),
+        Typed(f"loadstone rerun {shlex.quote(str(bundle.path))}", say("report.page.same_plan")),
     ]
-    blocks += [Typed(shlex.join(map(str, request)), "As it was asked:")] if request else []
+    blocks += [Typed(shlex.join(map(str, request)), say("report.page.as_asked"))] if request else []
     blocks += [Typed(content.decode(errors="replace"), name) for name, content in bundle.inputs.items()]
     return blocks

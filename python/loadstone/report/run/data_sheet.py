@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone import units
 from loadstone.analysis import against_data_sheet
 from loadstone.messages import say
+from loadstone.report.table_heads import table_heads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.study.run_figures import RunFigures
 
-HEADING: Final = "of data sheet"
+HEADING: Final = say("report.column.of_data_sheet")
 """Of a column of `share`, which is only there where a run was held against one."""
-HEADINGS: Final = ("run", "job", "op", "from", "measured", "data sheet", "reached")
+HEADINGS: Final = table_heads("run", "job", "op", "source", "measured", "data_sheet", "reached")
 
 
 def line(row: SpecRow) -> str:

@@ -44,19 +44,19 @@ MAX_HEADLINE: Final = 16
 """With more jobs than this the first table is their total, and theirs comes later."""
 MAX_TITLE: Final = 70
 STATUS: Final = {
-    "complete": "The run did all that was asked.",
-    "interrupted": "The run was stopped by the user; this is what had been measured.",
-    "failed": "The run failed; this is what had been measured.",
-    "partial": "The run was killed and its bundle never sealed; this is what had been written.",
+    "complete": say("report.status.run_complete"),
+    "interrupted": say("report.status.run_interrupted"),
+    "failed": say("report.status.run_failed"),
+    "partial": say("report.status.run_partial"),
 }
 KINDS: Final = {
-    "trap": "read differently by fio",
-    "changed": "done another way",
-    "harmless": "without effect here",
-    "engine": "said by the engine",
-    "info": "note",
+    "trap": say("report.note.trap"),
+    "changed": say("report.note.changed"),
+    "harmless": say("report.note.harmless"),
+    "engine": say("report.note.engine"),
+    "info": say("report.note.info"),
 }
-NOTHING: Final = "Nothing was measured: the run ended before the first sample that counts."
+NOTHING: Final = say("report.page.nothing")
 
 
 def render(summary: Summary, audit: Callable[[], Audited] | None = None) -> str:
@@ -77,7 +77,7 @@ def _charts(summary: Summary, drawer: Drawer) -> dict[str, Any]:
         "overview": _drawn(drawer, other, charts.spread(summary), charts.distribution(summary)),
         "sections": [
             {
-                "name": "All jobs" if by == "all" else total.line.name,
+                "name": say("report.heading.all_jobs") if by == "all" else total.line.name,
                 "about": about(summary, total),
                 "charts": _drawn(drawer, *of_line(summary, by, total)),
             }
@@ -224,7 +224,7 @@ def title(summary: Summary) -> str:
     return (
         every
         if len(every) <= MAX_TITLE or len(names) == 1
-        else f"{len(names)} jobs, {names[0]} to {names[-1]}"
+        else say("report.page.jobs_from_to", jobs=len(names), first=names[0], last=names[-1])
     )
 
 
@@ -233,23 +233,28 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
     plan, host = summary.measurement.plan, summary.bundle.environment.get("host", {})
     targets = list(dict.fromkeys(target.path for target in plan.targets))
     more = f" and {len(targets) - 3} more" if len(targets) > 3 else ""
-    facts = [("On", ", ".join(targets[:3]) + more)]
+    facts = [(say("report.fact.on"), ", ".join(targets[:3]) + more)]
     if summary.started is not None:
-        facts.append(("Started", summary.started.strftime("%Y-%m-%d %H:%M:%S UTC")))
+        facts.append((say("report.fact.started"), summary.started.strftime("%Y-%m-%d %H:%M:%S UTC")))
     if summary.duration_s:
-        facts.append(("Length", units.seconds(summary.duration_s)))
+        facts.append((say("report.fact.length"), units.seconds(summary.duration_s)))
     known = (host.get("host_name"), host.get("cpu", {}).get("model"), host.get("kernel"))
     if any(known):
-        facts.append(("Host", " · ".join(str(part) for part in known if part)))
+        facts.append((say("report.fact.host"), " · ".join(str(part) for part in known if part)))
     read_back = verified(summary.bundle)
     if read_back is not None:
-        facts.append(("Verified", of_verified(read_back)))
+        facts.append((say("report.fact.verified"), of_verified(read_back)))
     used = summary.cpu_of(summary.total)
     if used is not None and used[0].ios:
         user, system = used[0].user_ns_per_io, used[0].system_ns_per_io
-        facts.append(("CPU per I/O", f"{units.duration(user)} user + {units.duration(system)} system"))
-    facts += [("Load generator", line.partition(": ")[2]) for line in cost(summary.tool)]
-    facts.append(("Backend", ", ".join(summary.backends_of(summary.total))))
+        facts.append(
+            (
+                say("report.fact.cpu_per_io"),
+                say("report.fact.user_and_system", user=units.duration(user), system=units.duration(system)),
+            )
+        )
+    facts += [(say("report.fact.load_generator"), line.partition(": ")[2]) for line in cost(summary.tool)]
+    facts.append((say("report.fact.backend"), ", ".join(summary.backends_of(summary.total))))
     return facts
 
 
@@ -267,7 +272,7 @@ def headline(summary: Summary) -> list[tuple[str, str, list[str], str]]:
     jobs = summary.totals("job")
     if len(jobs) <= MAX_HEADLINE:
         return table(jobs, summary)
-    return result_rows(answer.phases(summary) or [("all jobs", summary.total)])
+    return result_rows(answer.phases(summary) or [(say("report.mark.all_jobs"), summary.total)])
 
 
 def table(totals: list[Total], whole: Summary) -> list[tuple[str, str, list[str], str]]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.report.pictures.charts import base
-from loadstone.report.run.path_diagram import KINDS, members
+from loadstone.report.run.path_diagram import members
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from loadstone.report.pictures.charts import Spec
     from loadstone.report.run.path_diagram import DiagramLayer
 
-TITLE: Final = "Data path"
+TITLE: Final = say("report.heading.path")
 LINE_HEIGHT: Final = 26
 MAX_LABEL: Final = 210
 MAX_NAME: Final = 26
@@ -59,7 +60,7 @@ def path(paths: Paths, limited_by: str | None = None, title: str = TITLE) -> Spe
         "type": "quantitative",
         "scale": {"domain": [0, 100]},
         # Where no ceiling and no use is known there are words alone, and an axis would be of nothing.
-        "axis": {"title": "percent of a ceiling, or of the time", "tickCount": 5} if known else None,
+        "axis": {"title": say("report.axis.path"), "tickCount": 5} if known else None,
     }
     of_phase: Spec = {
         "title": {"text": title, "subtitle": paths.phase, "subtitleColor": "#555", "limit": TITLE_LIMIT}
@@ -84,7 +85,7 @@ def path(paths: Paths, limited_by: str | None = None, title: str = TITLE) -> Spe
 def _rows(layers: Sequence[tuple[str, DiagramLayer]]) -> list[Spec]:
     rows: list[Spec] = []
     for kind, member in layers:
-        name = f"{kind} {member.name}" if kind != KINDS["file"] else member.name
+        name = f"{kind} {member.name}" if kind != say("report.layer_kind.file") else member.name
         # The end of a long path tells more than its beginning.
         name = name if len(name) <= MAX_NAME else f"…{name[1 - MAX_NAME :]}"
         marked = f"{name} ({member.mark})" if member.mark else name

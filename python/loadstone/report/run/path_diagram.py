@@ -27,29 +27,6 @@ LOW: Final = "#56b4e9"
 HIGH: Final = "#e69f00"
 FULL: Final = "#d55e00"
 """Colours of a bar below one half, below nine tenths, and from there on."""
-KINDS: Final = {
-    "file": "file",
-    "file_system": "file system",
-    "loop": "loop device",
-    "partition": "partition",
-    "disk": "disk",
-    "nvme": "NVMe",
-    "zram": "compressed memory disk",
-    "lvm": "LVM volume",
-    "dm": "device mapper",
-    "multipath": "multipath",
-    "md": "md array",
-    "btrfs": "btrfs",
-    "fuse": "FUSE",
-    "network_file_system": "network file system",
-    "network_block": "network block device",
-    "adapter": "adapter",
-    "link": "link",
-    "cgroup": "I/O limit",
-    "array": "data sheet",
-    "memory": "memory",
-    "char": "character device",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +133,7 @@ def _box(members: list[LayerUse], under: str | None, marks: dict[str, str]) -> B
     shown = members if len(members) <= MAX_MEMBERS else (marked + [m for m in members if m not in marked])
     shown = sorted(shown[:MAX_MEMBERS], key=lambda use: _natural(use.layer.name))
     return Box(
-        kind=KINDS[members[0].layer.kind],
+        kind=say(f"report.layer_kind.{members[0].layer.kind}"),
         members=tuple(_member(use, shared, marks.get(use.layer.name)) for use in shown),
         more=len(members) - len(shown),
         facts=shared,
@@ -167,15 +144,23 @@ def _box(members: list[LayerUse], under: str | None, marks: dict[str, str]) -> B
 
 def _member(use: LayerUse, shared: Sequence[str], mark: str | None) -> DiagramLayer:
     # Nothing written is nothing of a ceiling for writes: no bar, no word.
-    bars = [_bar(reached.share, f"of {ceiling(reached)}") for reached in use.held if reached.share]
+    bars = [
+        _bar(reached.share, say("report.layer.of_ceiling", ceiling=ceiling(reached)))
+        for reached in use.held
+        if reached.share
+    ]
     # A limit counts what its device did: how busy that was is told there.
     if use.busy_share is not None and use.layer.kind != "cgroup":
         queue = (
-            f", {units.digits(use.outstanding)} in flight on average" if use.outstanding is not None else ""
+            say("report.layer.in_flight", outstanding=units.digits(use.outstanding))
+            if use.outstanding is not None
+            else ""
         )
-        bars.append(_bar(use.busy_share, f"busy{queue}"))
+        bars.append(_bar(use.busy_share, say("report.layer.busy", queue=queue)))
     facts = tuple(fact for fact in layer_facts(use.layer) if fact not in shared)
-    open_ = tuple(f"at most {ceiling(reached)}" for reached in use.held if reached.share is None)
+    open_ = tuple(
+        say("report.layer.at_most", ceiling=ceiling(reached)) for reached in use.held if reached.share is None
+    )
     return DiagramLayer(use.layer.name, moved(use), tuple(bars), open_, facts, mark)
 
 
@@ -197,7 +182,7 @@ def moved(use: LayerUse) -> str:
         if rate or iops:
             counted = f", {units.count(iops)}{units.THIN}IOPS" if iops is not None else ""
             parts.append(f"{op} {units.bandwidth(rate)}{counted}")
-    return " · ".join(parts) or "nothing moved"
+    return " · ".join(parts) or say("report.layer.nothing_moved")
 
 
 def ceiling(held: CeilingReached) -> str:
@@ -206,7 +191,12 @@ def ceiling(held: CeilingReached) -> str:
     rate = f"{units.count(one.per_s)}{units.THIN}IOPS"
     if one.quantity == "bytes_per_s":
         rate = units.bandwidth_decimal(one.per_s)
-    direction = {"each": " each way", "both": "", "read": " reading", "write": " writing"}[one.op]
+    direction = {
+        "each": say("report.layer.each_way"),
+        "both": "",
+        "read": say("report.layer.reading"),
+        "write": say("report.layer.writing"),
+    }[one.op]
     access = f" {one.access}" if one.access else ""
     return f"{rate}{access}{direction} ({one.source})"
 
@@ -214,90 +204,64 @@ def ceiling(held: CeilingReached) -> str:
 def layer_facts(layer: Layer) -> list[str]:
     """Return what is known of a layer, in words, what matters most first."""
     facts = layer.facts
-    words = [text for name, value in facts.items() if (text := _fact(name, value)) is not None]
     size, allocated = facts.get("size_bytes"), facts.get("allocated_bytes")
     if layer.kind == "file" and isinstance(size, int) and isinstance(allocated, int):
-        words = [_allocation(facts, size), *(word for word in words if not word.endswith(" large"))]
-    return words
+        first, passed = [_allocation(facts, size)], _LARGE
+    else:
+        first, passed = [], frozenset()
+    words = (_fact(name, value) for name, value in facts.items() if name not in passed)
+    return [*first, *(text for text in words if text is not None)]
 
 
 def _allocation(facts: dict[str, Any], size: int) -> str:
     parts = [
         f"{units.size(facts[name])} {word}"
-        for name, word in (("unwritten_bytes", "allocated but unwritten"), ("hole_bytes", "holes"))
+        for name, word in (
+            ("unwritten_bytes", say("report.layer.unwritten")),
+            ("hole_bytes", say("report.layer.holes")),
+        )
         if facts.get(name)
     ]
     if facts.get("method") == "none":
-        parts = [f"{units.size(facts['allocated_bytes'])} allocated"]
+        parts = [say("report.layer.allocated", size=units.size(facts["allocated_bytes"]))]
     # A file system that knows no extents tells no more than that it knows of no hole.
-    whole = ", all of it written" if facts.get("method") == "fiemap" else ", without holes"
+    whole = (
+        say("report.layer.all_written") if facts.get("method") == "fiemap" else say("report.layer.no_holes")
+    )
     before = f", {' and '.join(parts)}" if parts else whole if size else ""
     return say("report.run.allocated_before", size=units.size(size), rest=before)
 
 
-_WORDS: Final = {
-    "type": "{}",
-    "level": "{}",
-    "data_profile": "data {}",
-    "metadata_profile": "metadata {}",
-    "name": "{}",
-    "model": "{}",
-    "server": "server {}",
-    "version": "version {}",
-    "compression": "compresses with {}",
-    "deduplication": "deduplicates with {}",
-    "encryption": "encrypted with {}",
-    "driver": "driver {}",
-    "send_limit": "{} limits what it sends",
-    "scheduler": "scheduler {}",
-    "nr_requests": "{} requests",
-    "queue_depth": "queue depth {}",
-    "hardware_queues": "{} hardware queues",
-    "write_cache": "{} cache",
-    "members": "{} members",
-    "degraded": "{} members missing",
-    "sync_action": "sync action: {}",
-    "paths": "{} paths",
-    "devices": "{} devices",
-    "connections": "{} connections",
-    "speed": "{}",
-    "link_speed": "{}",
-    "link_width": "x{}",
-    "narrowest_at": "narrowest at {}",
-    "link_rates": "{}",
-    "lanes": "{} lanes",
-    "state": "{}",
-    "bond_mode": "bond {}",
-    "target_name": "{}",
-    "peers": "peers {}",
-    "peer": "peer {}",
-    "transport": "over {}",
-    "media": "{}",
-    "drives": "{} drives",
-    "raid": "raid {}",
-    "links": "{}",
-    "can_queue": "{} commands at once",
-}
-_SIZES: Final = {
-    "size_bytes": "{} large",
-    "total_bytes": "{} large",
-    "chunk_bytes": "chunks of {}",
-    "logical_block_bytes": "blocks of {}",
-    "start_bytes": "begins at {}",
-    "read_bytes_at_most": "reads of up to {}",
-    "write_bytes_at_most": "writes of up to {}",
-    "largest_io_bytes": "I/Os of up to {}",
-    "cache_bytes": "cache {}",
-}
+_AS_IT_IS: Final = frozenset(
+    ("type", "level", "name", "model", "speed", "link_speed", "link_rates", "state", "target_name", "media")
+) | {"links"}
+"""Facts whose value says what it is."""
+_WORDS: Final = frozenset(
+    (
+        *("data_profile", "metadata_profile", "server", "version", "compression", "deduplication"),
+        *("encryption", "driver", "send_limit", "scheduler", "nr_requests", "queue_depth", "hardware_queues"),
+        *("write_cache", "members", "degraded", "sync_action", "paths", "devices", "connections"),
+        *("link_width", "narrowest_at", "lanes", "bond_mode", "peers", "peer", "transport", "drives"),
+        *("raid", "can_queue"),
+    )
+)
+_SIZES: Final = frozenset(
+    (
+        *("size_bytes", "total_bytes", "chunk_bytes", "logical_block_bytes", "start_bytes"),
+        *("read_bytes_at_most", "write_bytes_at_most", "largest_io_bytes", "cache_bytes"),
+    )
+)
+_LARGE: Final = frozenset(("size_bytes", "total_bytes"))
+"""How large something is: an allocation says that, too."""
 _YES_OR_NO: Final = {
-    "copy_on_write": ("copies on write", "writes in place"),
-    "direct_io": ("bypasses the page cache", "through the page cache"),
-    "rotational": ("rotates", None),
-    "read_only": ("read-only", None),
-    "missing": ("did not exist before the run", None),
-    "thin": ("thin", None),
-    "virtual": ("virtual", None),
-    "synchronous": ("synchronous", None),
+    "copy_on_write": (say("report.layer.copies_on_write"), say("report.layer.in_place")),
+    "direct_io": (say("report.layer.direct"), say("report.layer.through_cache")),
+    "rotational": (say("report.layer.rotates"), None),
+    "read_only": (say("report.layer.read_only"), None),
+    "missing": (say("report.layer.new"), None),
+    "thin": (say("report.layer.thin"), None),
+    "virtual": (say("report.layer.virtual"), None),
+    "synchronous": (say("report.layer.synchronous"), None),
 }
 _QUIET: Final = {"degraded": 0, "sync_action": "idle", "connections": None, "members": None}
 """Values that are not worth a word."""
@@ -309,29 +273,31 @@ def _fact(name: str, value: Any) -> str | None:
     if isinstance(value, bool):
         yes_no = _YES_OR_NO.get(name)
         return None if yes_no is None else yes_no[0] if value else yes_no[1]
-    if name in _SIZES and isinstance(value, int):
-        return _SIZES[name].format(units.size(value))
-    if name == "mtu_bytes":
-        return f"MTU {value}"
-    if name == "speed_mbit_per_s" and isinstance(value, int):
+    if isinstance(value, int) and (number := _number(name, value)) is not None:
+        return number
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if name in _AS_IT_IS:
+        return text
+    return say(f"report.layer_fact.{name}", value=text) if name in _WORDS else None
+
+
+def _number(name: str, value: int) -> str | None:
+    if name in _SIZES:
+        return say(f"report.layer_fact.{name}", value=units.size(value))
+    if name == "speed_mbit_per_s":
         return f"{value / 1000:g}{units.THIN}Gbit/s" if value >= 1000 else f"{value}{units.THIN}Mbit/s"
-    form = _WORDS.get(name)
-    return None if form is None else _worded(form, value)
-
-
-def _worded(form: str, value: Any) -> str:
-    text = form.format(", ".join(map(str, value)) if isinstance(value, list) else value)
-    return text.removesuffix("s") if value == 1 and form.endswith("s") else text
+    return f"MTU {value}" if name == "mtu_bytes" else None
 
 
 def _marks(paths: Paths, limited_by: str | None) -> dict[str, str]:
     """Return which layers are marked and with what: the verdict's word goes before our own."""
     named = [name for name in (limited_by or "").split(" + ") if paths.named(name) is not None]
     if named:
-        return dict.fromkeys(named, "bottleneck")
+        return dict.fromkeys(named, say("report.layer.bottleneck"))
     uses, how = paths.narrowest()
     return dict.fromkeys(
-        (use.layer.name for use in uses), "at its ceiling" if how == "ceiling" else "always busy"
+        (use.layer.name for use in uses),
+        say("report.layer.at_ceiling") if how == "ceiling" else say("report.layer.always_busy"),
     )
 
 

@@ -75,7 +75,7 @@ def late_starts(row: Pacing) -> str | None:
         return None
     known = [(f"p{p:g}", row.wait.percentile(p)) for p in (50.0, 99.0)]
     texts = [f"{name} {units.duration(value)}" for name, value in known if value is not None]
-    values = ", ".join([*texts, f"at most {units.duration(row.wait.max_ns)}"])
+    values = ", ".join([*texts, say("report.rate.at_most", latest=units.duration(row.wait.max_ns))])
     return say("report.rate.late", values=values)
 
 
@@ -145,7 +145,11 @@ def of_watched(one: ResultWatched) -> str:
         offset_ns, error_ns = (1e9 * abs(value) for value in (one.clock_offset_s, one.clock_error_s))
         key = "report.run.clock_ahead" if one.clock_offset_s >= 0 else "report.run.clock_behind"
         parts.append(say(key, offset_ns=offset_ns, error_ns=error_ns))
-    costs = [(one.cpu_share_here, "here"), (one.cpu_share_there, "there")]
-    shares = [f"{units.percent(100 * share)} of a CPU {where}" for share, where in costs if share is not None]
+    costs = [(one.cpu_share_here, say("report.run.here")), (one.cpu_share_there, say("report.run.there"))]
+    shares = [
+        say("report.run.cpu_share", share=units.percent(100 * share), where=where)
+        for share, where in costs
+        if share is not None
+    ]
     parts += [say("report.run.watching_took", shares=" and ".join(shares))] if shares else []
     return "; ".join(parts) + "."

@@ -16,6 +16,7 @@ from loadstone.analysis.read_back import verified
 from loadstone.messages import say
 from loadstone.report.run import answer, data_sheet
 from loadstone.report.run.summary_text import cost, of_verified, rates
+from loadstone.report.table_heads import table_heads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import OpTotals, Total
 
-HEADINGS: Final = ("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "max", "errors")
-DROPPED: Final = ("p99.9", "mean", "p50", "bandwidth", "max")
+HEADINGS: Final = table_heads("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "max", "errors")
+DROPPED: Final = table_heads("p99.9", "mean", "p50", "bandwidth", "max")
 """What goes where there is no room, in this order."""
 MAX_JOBS: Final = 16
 """More jobs than this are not listed one by one: the report and the JSON have them."""
@@ -37,9 +38,9 @@ def summary(run_summary: Summary, console: Console) -> None:
     """Print what a run measured: jobs, total, CPU per I/O, notes and problems."""
     head = Text.assemble(
         (run_summary.status, STYLES.get(run_summary.status, "")),
-        f" after {units.seconds(run_summary.duration_s)}"
+        say("report.run.after", length=units.seconds(run_summary.duration_s))
         if run_summary.duration_s
-        else " before the load began",
+        else say("report.run.before_the_load"),
         f" · {_many(len(run_summary.measurement.plan.targets), 'target')}",
         f" · {_many(len(run_summary.measurement.plan.streams), 'stream')}",
     )
@@ -104,8 +105,8 @@ def _laid_out(
 ) -> list[tuple[str, bool]]:
     """Return lines, and whether each is a heading."""
     failed = any(stats.errors for _, total in listed for stats in total.ops.values())
-    columns = tuple(at for at in columns if failed or HEADINGS[at] != "errors")
-    rows = [["job" if beside else "", "", *(HEADINGS[at] for at in columns)]]
+    columns = tuple(at for at in columns if failed or HEADINGS[at] != say("report.column.errors"))
+    rows = [[say("report.column.job") if beside else "", "", *(HEADINGS[at] for at in columns)]]
     for name, total in listed:
         rows += [] if beside else [[name]]
         for index, (op, stats) in enumerate(total.ops.items()):

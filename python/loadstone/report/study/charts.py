@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadstone.analysis.study.rate_over_time import rate_over_time
 from loadstone.analysis.study.sweep import named, shown
+from loadstone.messages import say
 from loadstone.report.pictures.charts import (
     SMALL_TIME,
     Spec,
@@ -189,8 +190,8 @@ def rate_of_repeats(line: RepeatedLine) -> Spec | None:
         }
     )
     name = "" if (line.job, line.op) == ("total", "all") else f": {line.job} {line.op}"
-    title = f"{unit} of each repeat{name}"
-    below = "line: the mean; band: its 95 % interval"
+    title = say("report.chart.of_each_repeat", unit=unit, name=name)
+    below = say("report.chart.repeat_lines")
     title_spec = {"text": title, "subtitle": below, "subtitleColor": "#555"}
     shown_as: Spec = {"title": title_spec} if rate.half_width is not None else {}
     return base(title, rows) | shown_as | {"layer": layers}
@@ -212,7 +213,7 @@ def latency_of_runs(runs: Sequence[RunFigures]) -> Spec | None:
     y = latency_axis("v", [row["v"] for row in rows])
     series = ["p50", "p99"]
     place = {"x": _ordinal("x", None, order), "y": y, "color": colour("series", series)}
-    return base("Latency of each run" + _left_out(rows), rows) | {
+    return base(say("report.chart.latency_of_runs") + _left_out(rows), rows) | {
         "layer": [
             {
                 "transform": [{"filter": "datum.valid"}],
@@ -241,7 +242,7 @@ def rate_of_runs(runs: Sequence[RunFigures]) -> Spec | None:
         return None
     x = _ordinal("x", None, [run.point.name for run in runs])
     y = axis_from_zero("v")
-    return base("IOPS of each run" + _left_out(rows), rows) | {
+    return base(say("report.chart.iops_of_runs") + _left_out(rows), rows) | {
         "layer": [
             {
                 "mark": {"type": "rule", "color": "#0072B2"},
@@ -256,7 +257,7 @@ def rate_of_runs(runs: Sequence[RunFigures]) -> Spec | None:
 
 
 def _left_out(rows: Sequence[Spec]) -> str:
-    return "" if all(row["valid"] for row in rows) else " (✚ not valid)"
+    return "" if all(row["valid"] for row in rows) else say("report.chart.some_not_valid")
 
 
 def over_time(study_pattern: StudyPattern) -> Spec | None:
@@ -275,7 +276,7 @@ def over_time(study_pattern: StudyPattern) -> Spec | None:
     ink = inked("line", names)
     if len(names) == 1:
         ink = without_legend(ink)
-    spec = base(study_pattern.name + ("" if study_pattern.valid else " (not valid)"), rows)
+    spec = base(study_pattern.name + ("" if study_pattern.valid else say("report.chart.not_valid")), rows)
     mark = {"type": "line", "strokeWidth": 1.4}
     return spec | {
         "width": SMALL[0],

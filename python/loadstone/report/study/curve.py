@@ -14,6 +14,7 @@ from loadstone import units
 from loadstone.messages import say
 from loadstone.report.fit_width import fitted
 from loadstone.report.run import data_sheet
+from loadstone.report.table_heads import table_heads
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from loadstone.analysis.statistics.knee import Knee
     from loadstone.analysis.study.curve import Curve, LatencyLimit, LoadPoint
 
-HEADINGS: Final = ("load", "achieved", "mean", "p50", "p99", "p99.9", "runs", "")
-SPARE: Final = ("p99.9", "p50", "runs")
+HEADINGS: Final = table_heads("load", "achieved", "mean", "p50", "p99", "p99.9", "runs", "")
+SPARE: Final = table_heads("p99.9", "p50", "runs")
 """What goes where there is no room, in this order."""
 
 
@@ -46,13 +47,13 @@ def table(curve: Curve) -> tuple[list[str], list[list[str]]]:
 
 def cells(load: LoadPoint, curve: Curve) -> list[str]:
     """Return the cells of `HEADINGS`; the load of large blocks is bandwidth."""
-    remarks = [] if load.valid else ["not valid"]
-    remarks += ["rate not held"] if load.held is False else []
+    remarks = [] if load.valid else [say("report.mark.not_valid")]
+    remarks += [say("report.mark.rate_not_held")] if load.held is False else []
     if curve.limit is not None and load.percent is not None:
         remarks.append(_limit_words(load))
     iops = f"{units.with_error(load.iops, 'count')} IOPS"
     return [
-        "closed loop" if load.percent is None else f"{load.percent:.3g}{units.THIN}%",
+        say("report.mark.closed_loop") if load.percent is None else f"{load.percent:.3g}{units.THIN}%",
         units.with_error(load.bandwidth, "binary") if curve.large_blocks else iops,
         units.with_error(load.mean_ns, "time"),
         *(units.duration(load.percentiles_ns[percent]) for percent in (50.0, 99.0, 99.9)),
@@ -64,8 +65,12 @@ def cells(load: LoadPoint, curve: Curve) -> list[str]:
 def _limit_words(load: LoadPoint) -> str:
     """Say what becomes of the limit, and by which share of I/Os: the percentile itself may not be known."""
     if load.keeps is None:
-        return "limit undecided"
-    share = "" if load.beyond is None else f" ({units.digits(100 * load.beyond)}{units.THIN}% beyond it)"
+        return say("report.curve.limit_undecided")
+    share = (
+        ""
+        if load.beyond is None
+        else say("report.curve.beyond", share=units.digits(100 * load.beyond), space=units.THIN)
+    )
     return f"limit {'kept' if load.keeps else 'exceeded'}{share}"
 
 

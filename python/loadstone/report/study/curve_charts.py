@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Final
 
+from loadstone.messages import say
 from loadstone.report.pictures.charts import (
     COUNT_LABEL,
     TIME_LABEL,
@@ -49,7 +50,11 @@ def latency_of_curves(curves: Sequence[Curve], series: str, slo: Slo | None = No
     """
     x = _LoadAxis(curves)
     rows = [row for curve in curves for row in _rows(curve, x, {"line": curve.name}, (series,))]
-    title = "Mean latency" if series == "mean" else f"Latency, {series}"
+    title = (
+        say("report.chart.mean_latency")
+        if series == "mean"
+        else say("report.chart.latency_percentile", percentile=series)
+    )
     limit, knees = _limit(slo, (series,)), _knees(curves, x, series)
     title = f"{title} against {x.title}{_marked(rows, knees)}"
     return _curves(title, rows, x, field="line", limit=limit, knees=knees, logarithmic=len(curves) > 1)
@@ -59,15 +64,15 @@ def percentiles_of_curve(curve: Curve, slo: Slo | None = None) -> Spec | None:
     """Return mean and percentiles of one curve against the load achieved."""
     x = _LoadAxis([curve])
     rows = _rows(curve, x, {}, SERIES)
-    title = f"Latency against {x.title}" + (f": {curve.name}" if curve.name else "")
+    title = say("report.chart.latency_against", load=x.title) + (f": {curve.name}" if curve.name else "")
     title += _marked(rows, [])
     return _curves(title, rows, x, field="series", limit=_limit(slo, SERIES), knees=[])
 
 
 def _marked(rows: Sequence[Spec], knees: Sequence[Spec]) -> str:
     """Say what the marks beside the lines are; a single knee has its word in the chart."""
-    marks = ["◇ knee"] if len(knees) > 1 else []
-    marks += ["× not valid"] if not all(row["valid"] for row in rows) else []
+    marks = [say("report.chart.diamond_knee")] if len(knees) > 1 else []
+    marks += [say("report.chart.cross_not_valid")] if not all(row["valid"] for row in rows) else []
     return f" ({', '.join(marks)})" if marks else ""
 
 
@@ -78,7 +83,7 @@ class _LoadAxis:
         self.large = bool(curves) and all(curve.large_blocks for curve in curves)
         values = [load.bandwidth.value for curve in curves for load in curve.loads]
         self.size, unit = bandwidth_unit(max(values, default=1.0)) if self.large else (1.0, "IOPS")
-        self.title = f"bandwidth, {unit}" if self.large else "IOPS"
+        self.title = say("report.axis.bandwidth", unit=unit) if self.large else "IOPS"
 
     def of(self, load: LoadPoint) -> Estimate:
         return load.bandwidth if self.large else load.iops
@@ -166,7 +171,9 @@ def _curves(
         layers.append(at | {"mark": KNEE, "encoding": places})
         # One word has room; those of several curves would lie on each other, so the title has it.
         if len(knees) == 1:
-            layers.append(at | {"mark": word, "encoding": places | {"text": {"value": "knee"}}})
+            layers.append(
+                at | {"mark": word, "encoding": places | {"text": {"value": say("report.column.knee")}}}
+            )
     return base(title, rows) | {"layer": layers}
 
 

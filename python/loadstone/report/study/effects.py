@@ -12,7 +12,9 @@ from loadstone import units
 from loadstone.analysis.study import repeats
 from loadstone.analysis.study.sweep import named, shown
 from loadstone.analysis.study.sweep_steps import steps
+from loadstone.messages import say
 from loadstone.report.pictures.charts import Spec, base
+from loadstone.report.table_heads import table_heads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +27,7 @@ ROW: Final = 22
 WIDE: Final = 620
 ALPHA: Final = 0.05
 INK: Final = "#0072B2"
-STEP_HEADINGS: Final = ("step", "", "change of the rate", "95 % interval")
+STEP_HEADINGS: Final = table_heads("step", "", "rate_change", "interval")
 
 
 def passes(patterns: Sequence[StudyPattern]) -> Spec | None:
@@ -54,11 +56,11 @@ def passes(patterns: Sequence[StudyPattern]) -> Spec | None:
     x = {
         "type": "quantitative",
         "scale": {"domain": [-far, far], "nice": True},
-        "axis": {"title": "distance from the mean of the passes, %", "tickCount": 7},
+        "axis": {"title": say("report.axis.from_mean_of_passes"), "tickCount": 7},
     }
     y = _names(names)
     words = {"type": "text", "dy": -10, "fontSize": 10, "color": "#555", "clip": True}
-    return base("Each pass against the mean of its pattern; bar: 95 % interval of the mean", points) | {
+    return base(say("report.chart.passes"), points) | {
         "width": WIDE,
         "height": 90 + (ROW + 6) * len(names),
         "layer": [
@@ -86,7 +88,8 @@ def step_rows(sweep: Sweep) -> list[list[str]]:
         step = f"{named(last.name, one.low)} → {shown(last.name, one.high)}"
         low, high = one.change.low, one.change.high
         interval = units.NONE if low is None or high is None else f"{_share(low)} to {_share(high)}"
-        judgement = "significant" if one.change.p is not None and one.change.p < ALPHA else "not significant"
+        is_clear = one.change.p is not None and one.change.p < ALPHA
+        judgement = say("report.mark.significant") if is_clear else say("report.mark.not_significant")
         rows.append([f"{where} {step}".strip(), judgement, _share(one.change.change), interval])
     return rows
 

@@ -15,9 +15,11 @@ from loadstone.analysis.study.patterns import patterns
 from loadstone.analysis.study.slo import slo_of
 from loadstone.analysis.study.sweep import shown, sweep
 from loadstone.audit.judge import WORST_FIRST
+from loadstone.messages import say
 from loadstone.report.article.elements import ArticleTable, TableCell, VerdictLine
 from loadstone.report.study import sweep as study_sweep
 from loadstone.report.study.terminal import reasons
+from loadstone.report.table_heads import table_heads
 from loadstone.report.verdict.words import NAMES
 
 if TYPE_CHECKING:
@@ -30,10 +32,14 @@ if TYPE_CHECKING:
     from loadstone.analysis.study.sweep import Sweep
     from loadstone.bundle.study import StudyRecord
 
-OF_PATTERNS: Final = ("pattern", "IOPS", "bandwidth", "latency mean", "p99", "valid runs", "verdict")
-OF_CURVES: Final = ("curve", "maximum", "mean there", "p99 there", "knee", "mean at the knee", "valid loads")
+OF_PATTERNS: Final = table_heads(
+    "pattern", "IOPS", "bandwidth", "latency_mean", "p99", "valid_runs", "verdict"
+)
+OF_CURVES: Final = table_heads(
+    "curve", "maximum", "mean_there", "p99_there", "knee", "mean_at_knee", "valid_loads"
+)
 
-ALSO_OF_RUNS: Final = ("verdict", "IOPS", "bandwidth", "mean", "p99")
+ALSO_OF_RUNS: Final = table_heads("verdict", "IOPS", "bandwidth", "mean", "p99")
 """How a table of runs calls what `OF_PATTERNS` has."""
 MAX_EACH: Final = 5
 """So many passes have their values beside the mean."""
@@ -102,7 +108,9 @@ def _each(one: StudyPattern) -> str:
     rates = []
     for _, line in one.each:
         rate = units.figure(line.rate, "binary" if line.large_blocks else "count")
-        rates.append(rate if line.valid or one.sound is None else f"{rate} (not valid)")
+        rates.append(
+            rate if line.valid or one.sound is None else say("report.mark.value_not_valid", value=rate)
+        )
     return " · ".join(rates)
 
 

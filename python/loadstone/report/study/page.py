@@ -59,6 +59,7 @@ from loadstone.report.study.terminal import (
     reached_by,
     repeated_rows,
 )
+from loadstone.report.table_heads import table_heads
 from loadstone.report.verdict.words import NAMES
 
 if TYPE_CHECKING:
@@ -77,23 +78,19 @@ PICTURES: Final = (".svg", ".png")
 REPORT: Final = "report.html"
 MAX_SMALL: Final = 12
 """So many patterns are drawn over time; more are not looked at."""
-RUNS_READ: Final = (
-    "± is one standard error; bars in charts are 95 % intervals. Latency runs from the intended start of an "
-    "I/O to its end. – stands for a percentile with fewer than ten samples beyond it. Each run is a bundle "
-    "of its own: loadstone report on its directory writes its page."
-)
+RUNS_READ: Final = say("report.page.runs_read")
 STATUS: Final = {
-    "running": "The study was killed or still runs; these are the runs it got to.",
-    "complete": "All runs were done.",
-    "interrupted": "The study was stopped by the user; these are the runs it got to.",
-    "failed": "A run failed.",
+    "running": say("report.status.study_running"),
+    "complete": say("report.status.study_complete"),
+    "interrupted": say("report.status.study_interrupted"),
+    "failed": say("report.status.study_failed"),
 }
 KINDS: Final = {
-    "list": "a list of runs",
-    "repeat": "repeats",
-    "sweep": "a sweep",
-    "curve": "a latency curve",
-    "experiment": "an experiment",
+    "list": say("report.study.kind_list"),
+    "repeat": say("report.study.kind_repeat"),
+    "sweep": say("report.study.kind_sweep"),
+    "curve": say("report.study.kind_curve"),
+    "experiment": say("report.study.kind_experiment"),
 }
 
 
@@ -163,16 +160,20 @@ def article(studies: Sequence[StudyPage], directory: Path) -> Article:
     for one, lines in zip(studies, worth, strict=True):
         blocks += _course(one) if alone else []
         blocks += _path(one) if alone else []
-        blocks.append(Heading("Runs" if alone else f"Runs of {_label(one)}"))
+        blocks.append(
+            Heading(say("report.heading.runs") if alone else say("report.heading.runs_of", study=_label(one)))
+        )
         blocks += [] if alone else [*_verdicts(lines[1:]), Facts(_facts(one))]
         blocks += _runs(one, directory if alone else None)
         blocks += _redo(one, shown)
     return Article(
-        kicker=f"Loadstone study: {KINDS[first.study.kind] if alone else 'curves laid over each other'}",
+        kicker=say(
+            "report.page.study", kind=KINDS[first.study.kind] if alone else say("report.study.kind_overlay")
+        ),
         title=first.study.name if alone else " · ".join(_label(one) for one in studies),
         blocks=blocks,
         status=first.study.status if alone else "",
-        footer="Everything here can be computed again from the bundles of the study.",
+        footer=say("report.page.again_from_bundles"),
     )
 
 
@@ -226,18 +227,24 @@ def _parts(whole: StudyPage) -> list[PageSection]:
     if study.settings.get("rounds"):
         return _rounds(whole)
     if study.settings.get("loops"):
-        return [PageSection("Surfaces", [], [], study_rounds.surfaces(runs, study.settings["loops"]))]
+        return [
+            PageSection(
+                say("report.heading.surfaces"), [], [], study_rounds.surfaces(runs, study.settings["loops"])
+            )
+        ]
     study_curves = [one for one in curves(runs, slo_of(study)) if len(one.loads) > 1]
     sections = _curves(study_curves, slo_of(study)) if study_curves else []
     if study.kind == "list":
         specs = _some(study_charts.rate_of_runs(runs), study_charts.latency_of_runs(runs))
-        sections.append(PageSection("Runs side by side", [], [], specs))
+        sections.append(PageSection(say("report.heading.side_by_side"), [], [], specs))
         if found_repeats := repeats.by_run(run_figures.sound(runs)):
             sentences = [one for run, lines in found_repeats.items() for one in apart(lines, run)]
             rows = [row for run, lines in found_repeats.items() for row in repeated_rows(lines, run)]
             drawn = _some(study_effects.passes(patterns(runs)))
             table = ArticleTable(REPEATED, rows, names=2)
-            sections.insert(0, PageSection("All passes together", sentences, [table], drawn, columns=1))
+            sections.insert(
+                0, PageSection(say("report.heading.all_passes"), sentences, [table], drawn, columns=1)
+            )
     return sections
 
 
@@ -245,7 +252,7 @@ def _curves(all_curves: Sequence[Curve], slo: Slo | None) -> list[PageSection]:
     sections = []
     if len(all_curves) > 1:
         specs = [study_curve_charts.latency_of_curves(all_curves, series, slo) for series in ("mean", "p99")]
-        sections.append(PageSection("All curves", [], [], _some(*specs)))
+        sections.append(PageSection(say("report.heading.all_curves"), [], [], _some(*specs)))
     for curve in all_curves:
         specs = [
             study_curve_charts.latency_of_curves([curve], "mean", slo),
@@ -253,7 +260,12 @@ def _curves(all_curves: Sequence[Curve], slo: Slo | None) -> list[PageSection]:
         ]
         table = ArticleTable(*study_curve.table(curve))
         sections.append(
-            PageSection(curve.name or "Curve", study_curve.sentences(curve), [table], _some(*specs))
+            PageSection(
+                curve.name or say("report.heading.curve"),
+                study_curve.sentences(curve),
+                [table],
+                _some(*specs),
+            )
         )
     return sections
 
@@ -269,15 +281,19 @@ def _sweep(whole: StudyPage) -> list[PageSection]:
                 for quantity in (*measured_sweep.rates, "p99")
             )
         )
-        return [PageSection("Where to operate", sentences, _steps(measured_sweep), specs)]
-    sections = [PageSection("Where to operate", sentences, _steps(measured_sweep), [])] if sentences else []
+        return [PageSection(say("report.heading.operate"), sentences, _steps(measured_sweep), specs)]
+    sections = (
+        [PageSection(say("report.heading.operate"), sentences, _steps(measured_sweep), [])]
+        if sentences
+        else []
+    )
     for fixed, name in study_sweep.planes(measured_sweep):
         of = (*measured_sweep.rates, "p99")
         specs = _some(
             *(study_charts.map_of_sweep(measured_sweep, fixed, quantity) for quantity in of),
             *(study_charts.lines_of_sweep(measured_sweep, fixed, quantity) for quantity in of),
         )
-        sections.append(PageSection(name or "Result", [], [], specs))
+        sections.append(PageSection(name or say("report.heading.result"), [], [], specs))
     return sections
 
 
@@ -286,7 +302,7 @@ def _steps(sweep_figures: Sweep) -> list[ArticleTable]:
     rows = study_effects.step_rows(sweep_figures)
     if not rows:
         return []
-    return [ArticleTable(study_effects.STEP_HEADINGS, rows, names=2, title="What each step changes")]
+    return [ArticleTable(study_effects.STEP_HEADINGS, rows, names=2, title=say("report.heading.steps"))]
 
 
 def _rounds(whole: StudyPage) -> list[PageSection]:
@@ -302,9 +318,9 @@ def _rounds(whole: StudyPage) -> list[PageSection]:
     drawn = _some(study_rounds.over_blocks(measured_rounds), study_rounds.bars(measured_rounds))
     longest = ArticleTable(*study_rounds.longest(measured_rounds))
     return [
-        PageSection("Steady state", study_rounds.sentences(measured_rounds), [], specs),
-        PageSection("Means of the window", [], [means], drawn),
-        PageSection("Longest latencies in the window", [], [longest], []),
+        PageSection(say("report.heading.steady"), study_rounds.sentences(measured_rounds), [], specs),
+        PageSection(say("report.heading.window_means"), [], [means], drawn),
+        PageSection(say("report.heading.window_longest"), [], [longest], []),
     ]
 
 
@@ -313,7 +329,7 @@ def _repeats(runs: Sequence[RunFigures]) -> PageSection:
     specs = [study_charts.rate_of_repeats(line) for line in lines]
     tables = [ArticleTable(REPEATED, repeated_rows(lines), names=2)] if lines else []
     specs.append(study_charts.latency_of_runs(runs))
-    return PageSection("All runs together", apart(lines), tables, _some(*specs))
+    return PageSection(say("report.heading.all_runs"), apart(lines), tables, _some(*specs))
 
 
 def _sheet(runs: Sequence[RunFigures]) -> list[PageSection]:
@@ -323,10 +339,13 @@ def _sheet(runs: Sequence[RunFigures]) -> list[PageSection]:
     rows = [[run, job, op, source, *values] for run, job, op, *values, source in best]
     if not rows:
         return []
-    explanation = "For each figure the run that came nearest to it. Units of 1000, as data sheets have them."
+    explanation = say("report.page.nearest")
     return [
         PageSection(
-            "Against the data sheet", [explanation], [ArticleTable(data_sheet.HEADINGS, rows, names=4)], []
+            say("report.heading.data_sheet"),
+            [explanation],
+            [ArticleTable(data_sheet.HEADINGS, rows, names=4)],
+            [],
         )
     ]
 
@@ -337,7 +356,7 @@ def _overlay(studies: Sequence[StudyPage]) -> PageSection:
     slo = limits.pop() if len(limits) == 1 else None
     specs = [study_curve_charts.latency_of_curves(named, series, slo) for series in ("mean", "p99")]
     sentences = [f"{one.name}: {sentence}" for one in named for sentence in study_curve.sentences(one)]
-    return PageSection("All curves", sentences, [], _some(*specs))
+    return PageSection(say("report.heading.all_curves"), sentences, [], _some(*specs))
 
 
 def _label(whole: StudyPage) -> str:
@@ -349,7 +368,7 @@ def _some(*specs: Spec | None) -> list[Spec]:
 
 
 def _facts(whole: StudyPage) -> list[tuple[str, str]]:
-    facts = [("Started", whole.study.started.replace("T", " ").replace("+00:00", " UTC"))]
+    facts = [(say("report.fact.started"), whole.study.started.replace("T", " ").replace("+00:00", " UTC"))]
     summary = next((run.summary for run in whole.runs if run.summary is not None), None)
     if summary is not None:
         # Of a list of runs each may have targets of its own.
@@ -364,9 +383,11 @@ def _facts(whole: StudyPage) -> list[tuple[str, str]]:
         more = f" and {len(targets) - 3} more" if len(targets) > 3 else ""
         host = summary.bundle.environment.get("host", {})
         known = (host.get("host_name"), host.get("cpu", {}).get("model"), host.get("kernel"))
-        facts.insert(0, ("On", ", ".join(targets[:3]) + more))
-        facts += [("Host", " · ".join(str(part) for part in known if part))] if any(known) else []
-    return [*facts, ("Runs", many(whole.study, len(whole.runs)))]
+        facts.insert(0, (say("report.fact.on"), ", ".join(targets[:3]) + more))
+        facts += (
+            [(say("report.fact.host"), " · ".join(str(part) for part in known if part))] if any(known) else []
+        )
+    return [*facts, (say("report.fact.runs"), many(whole.study, len(whole.runs)))]
 
 
 def _course(whole: StudyPage) -> list[Block]:
@@ -378,7 +399,7 @@ def _course(whole: StudyPage) -> list[Block]:
     unit = "runs" if len(study_patterns) == len(whole.runs) else "patterns"
     few = say("report.study.first_of", count=MAX_SMALL, of=len(study_patterns), what=unit)
     return [
-        Heading("Over time"),
+        Heading(say("report.heading.over_time")),
         *([Paragraph(few, "soft")] if len(study_patterns) > MAX_SMALL else []),
         Drawings([drawing(spec) for spec in specs], 3),
     ]
@@ -393,7 +414,7 @@ def _path(whole: StudyPage) -> list[Block]:
     paths = run.summary.paths
     specs = _some(*(path_chart.path(one) for one in paths))
     return [
-        Heading("Data path"),
+        Heading(say("report.heading.path")),
         Diagram(
             "".join(path_diagram.render(one) for one in paths),
             [drawing(spec) for spec in specs],
@@ -405,17 +426,21 @@ def _path(whole: StudyPage) -> list[Block]:
 
 def _runs(whole: StudyPage, directory: Path | None) -> list[Block]:
     sheet = held_against_a_sheet(whole.runs)
-    headings = ["run", "verdict", *HEADINGS, *(["of data sheet"] if sheet else [])]
+    headings = [
+        *table_heads("run", "verdict"),
+        *HEADINGS,
+        *([say("report.column.of_data_sheet")] if sheet else []),
+    ]
     rows = [row for run in whole.runs for row in _rows(run, _page_of(whole, run, directory), sheet=sheet)]
     known = study_matrix.told_of_runs(whole.study, whole.runs)
     columns = [at for at, heading in enumerate(headings) if heading not in known]
     rows = [row if len(row) == 1 else [row[at] for at in columns] for row in rows]
     headings = [headings[at] for at in columns]
-    names = sum(one in ("run", "verdict") for one in headings)
+    names = sum(one in table_heads("run", "verdict") for one in headings)
     blocks: list[Block] = [ArticleTable(headings, rows, names=names)] if rows else []
     blocks.append(Paragraph(RUNS_READ, "soft"))
     study_notes = notes(whole.study)
-    blocks += [Heading("Notes"), Bullets(study_notes)] if study_notes else []
+    blocks += [Heading(say("report.heading.notes")), Bullets(study_notes)] if study_notes else []
     return blocks
 
 
@@ -454,14 +479,16 @@ def _redo(whole: StudyPage, shown: set[tuple[str, str]]) -> list[Block]:
     study = whole.study
     request = shlex.join(str(word) for word in study.request.get("argv", []))
     blocks: list[Block] = [
-        Heading("How to redo it"),
-        Typed(f"loadstone rerun {shlex.quote(str(whole.path))}", "With the same Plans, run by run:"),
+        Heading(say("report.heading.redo")),
+        Typed(f"loadstone rerun {shlex.quote(str(whole.path))}", say("report.page.same_plans")),
     ]
-    blocks += [Typed(request, "As it was asked:")] if request else []
+    blocks += [Typed(request, say("report.page.as_asked"))] if request else []
     for name, file in study.inputs.items():
         text = _input(whole.path, file)
         again = (name, text) in shown
-        blocks.append(Paragraph(f"{name}: as above.", "soft") if again else Typed(text, name))
+        blocks.append(
+            Paragraph(say("report.page.as_above", name=name), "soft") if again else Typed(text, name)
+        )
         shown.add((name, text))
     return blocks
 

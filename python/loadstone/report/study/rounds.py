@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from loadstone.analysis.study.rounds import Rounds, RoundsCell
     from loadstone.analysis.study.run_figures import LineFigures, RunFigures
 
-TITLES: Final = {"iops": "IOPS", "bandwidth": "Bandwidth, MiB/s", "mean_ns": "Mean latency"}
+TITLES: Final = {
+    "iops": "IOPS",
+    "bandwidth": say("report.chart.bandwidth_mib"),
+    "mean_ns": say("report.chart.mean_latency"),
+}
 MAX_LINES: Final = 9
 WINDOW_LIMIT: Final = 0.10
 """SNIA draws the window with lines at 110 % and 90 % of its mean."""
@@ -55,7 +59,10 @@ def matrix(rounds: Rounds) -> tuple[list[str], list[list[str]]]:
             cell = _find(rounds.cells, block, share)
             line.append(units.NONE if cell is None else _written(rounds.mean(cell), rounds.quantity))
         rows.append(line)
-    return ["block", *(f"{share} % read" for share in shares)], rows
+    return [
+        say("report.column.block"),
+        *(say("report.column.percent_read", share=share) for share in shares),
+    ], rows
 
 
 def longest(rounds: Rounds) -> tuple[list[str], list[list[str]]]:
@@ -81,7 +88,7 @@ def convergence(rounds: Rounds) -> Spec:
         for cell in cells
         for number, value in cell.values.items()
     ]
-    spec = base(f"{TITLES[rounds.quantity]} by round, {share} % reads", rows)
+    spec = base(say("report.chart.by_round", quantity=TITLES[rounds.quantity], share=share), rows)
     mark = {"type": "line", "strokeWidth": 1.8, "point": {"size": 30}}
     names = [cell.name for cell in cells]
     return spec | {
@@ -112,7 +119,9 @@ def window(rounds: Rounds) -> Spec | None:
         for name, series in lines.items()
         for number, value in zip(rounds.window, series, strict=True)
     ]
-    spec = base(f"{TITLES[rounds.quantity]} of {rounds.tracked.name} in the measurement window", rows)
+    spec = base(
+        say("report.chart.in_window", quantity=TITLES[rounds.quantity], cell=rounds.tracked.name), rows
+    )
     y = _axis(rows, rounds) | {"scale": {"zero": False, "nice": True}}
     if rounds.quantity == "mean_ns":
         y = latency_axis("v", [row["v"] for row in rows])
@@ -130,15 +139,20 @@ def over_blocks(rounds: Rounds) -> Spec | None:
     for cell in rounds.cells:
         mean = rounds.mean(cell)
         if mean:
-            line = f"{cell.factors['read']} % read"
+            line = say("report.column.percent_read", share=cell.factors["read"])
             rows.append({"x": cell.factors["block"], "v": _scaled(mean, rounds.quantity), "line": line})
     y = _axis(rows, rounds) | {"scale": {"type": "log"}}
     if rounds.quantity == "mean_ns":
         y = latency_axis("v", [row["v"] for row in rows])
-    x = {"field": "x", "type": "ordinal", "sort": order, "axis": {"title": "block size", "labelAngle": 0}}
+    x = {
+        "field": "x",
+        "type": "ordinal",
+        "sort": order,
+        "axis": {"title": say("report.axis.block_size"), "labelAngle": 0},
+    }
     mark = {"type": "line", "strokeWidth": 1.8, "point": {"size": 30}}
-    names = [f"{share} % read" for share in shares]
-    spec = base(f"{TITLES[rounds.quantity]} by block size, means of the window", rows)
+    names = [say("report.column.percent_read", share=share) for share in shares]
+    spec = base(say("report.chart.by_block_size", quantity=TITLES[rounds.quantity]), rows)
     return spec | {"mark": mark, "encoding": {"x": x, "y": y, **inked("line", names)}}
 
 
@@ -148,8 +162,8 @@ def bars(rounds: Rounds) -> Spec | None:
     cells = [[_find(rounds.cells, block, share) for block in blocks] for share in shares]
     return plot_3d.drawn(
         plot_3d.Grid(
-            title=f"{TITLES[rounds.quantity].partition(',')[0]}, means of the window",
-            across="block size",
+            title=say("report.chart.window_means", quantity=TITLES[rounds.quantity].partition(",")[0]),
+            across=say("report.axis.block_size"),
             columns=blocks,
             down="% read",
             rows=shares,
@@ -169,8 +183,8 @@ def over_written(rounds: Rounds) -> Spec | None:
     for number, value in sorted(rounds.tracked.values.items()):
         written += rounds.tracked.moved_bytes[number]
         rows.append({"x": written / (1 << 30), "v": _scaled(value, rounds.quantity)})
-    x = {"field": "x", "type": "quantitative", "axis": {"title": "GiB written"}}
-    spec = base(f"{TITLES[rounds.quantity]} over the data written", rows)
+    x = {"field": "x", "type": "quantitative", "axis": {"title": say("report.axis.gib_written")}}
+    spec = base(say("report.chart.over_written", quantity=TITLES[rounds.quantity]), rows)
     return spec | {
         "mark": {"type": "line", "strokeWidth": 1.8},
         "encoding": {"x": x, "y": _axis(rows, rounds)},
@@ -204,9 +218,9 @@ def _surface(title: str, rows: list[Spec], loops: tuple[str, str], runs: Sequenc
     return plot_3d.drawn(
         plot_3d.Grid(
             title=title,
-            across=f"{loops[0]} size",
+            across=say("report.axis.size", thing=loops[0]),
             columns=columns,
-            down=f"{loops[1]} size",
+            down=say("report.axis.size", thing=loops[1]),
             rows=lines,
             values=[[bandwidths.get((line, column)) for column in columns] for line in lines],
             write=units.bandwidth,
@@ -224,7 +238,7 @@ def _map(title: str, rows: list[Spec], loops: tuple[str, str], runs: Sequence[Ru
             "field": axis,
             "type": "ordinal",
             "sort": order,
-            "axis": {"title": f"{name} size", "labelAngle": 0, "grid": False},
+            "axis": {"title": say("report.axis.size", thing=name), "labelAngle": 0, "grid": False},
         }
     shade = {
         "field": "v",
@@ -277,4 +291,8 @@ def _axis(rows: Sequence[Spec], rounds: Rounds) -> Spec:
 
 
 def _round() -> Spec:
-    return {"field": "x", "type": "quantitative", "axis": {"title": "round", "tickMinStep": 1, "format": "d"}}
+    return {
+        "field": "x",
+        "type": "quantitative",
+        "axis": {"title": say("report.axis.round"), "tickMinStep": 1, "format": "d"},
+    }

@@ -15,6 +15,7 @@ from loadstone.analysis.study.sweep import named, shown
 from loadstone.messages import say
 from loadstone.report.fit_width import fitted
 from loadstone.report.run import data_sheet
+from loadstone.report.table_heads import table_heads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
 
 TITLES: Final = {
     "iops": "IOPS",
-    "bandwidth": "Bandwidth",
-    "p99": "Latency, p99",
-    "sheet": "Reached of the data sheet",
+    "bandwidth": say("report.chart.bandwidth"),
+    "p99": say("report.chart.latency_p99"),
+    "sheet": say("report.chart.data_sheet"),
 }
-SPARE: Final = ("runs", "p99.9", "p50", "bandwidth")
+SPARE: Final = table_heads("runs", "p99.9", "p50", "bandwidth")
 """What goes where there is no room, in this order."""
-HEADINGS: Final = ("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "runs")
+HEADINGS: Final = table_heads("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "runs")
 
 
 def terminal(sweep: Sweep, gain_share: float, console: Console) -> None:
@@ -77,7 +78,7 @@ def sentence(advice: OperatingPoint, gain_share: float) -> str:
         where=where,
         axis=advice.axis,
         value=advice.value,
-        at=f"{rate(advice.at)} at p99 {written(advice.at, 'p99')}",
+        at=say("report.sweep.at", rate=rate(advice.at), latency=written(advice.at, "p99")),
         best_share=advice.share_of_best,
         beyond=beyond,
         limit_share=gain_share,

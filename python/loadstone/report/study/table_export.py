@@ -15,6 +15,7 @@ from loadstone.analysis.study.run_figures import PERCENTILES
 from loadstone.report.exports import as_csv
 from loadstone.report.study import terminal as study_terminal
 from loadstone.report.study.terminal import HEADINGS, cells
+from loadstone.report.table_heads import table_heads
 from loadstone.screen import Screen
 
 if TYPE_CHECKING:
@@ -38,7 +39,10 @@ def csv(whole: StudyPage) -> str:
 
 def markdown(whole: StudyPage) -> str:
     """Return the runs as a table, and below it what the study says."""
-    rows = [["run", "job", "op", *HEADINGS], ["---", "---", "---", *["---:"] * len(HEADINGS)]]
+    rows = [
+        [*table_heads("run", "job", "op"), *HEADINGS],
+        ["---", "---", "---", *["---:"] * len(HEADINGS)],
+    ]
     for run in whole.runs:
         rows += [[run.point.name, line.job, line.op, *cells(line)] for line in _lines(run)]
     table = ["| " + " | ".join(printable.markdown(cell) for cell in row) + " |" for row in rows]

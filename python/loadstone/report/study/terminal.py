@@ -21,6 +21,7 @@ from loadstone.report.run import data_sheet
 from loadstone.report.run.terminal import STYLES
 from loadstone.report.study import curve as study_curve
 from loadstone.report.study import sweep as study_sweep
+from loadstone.report.table_heads import table_heads
 from loadstone.report.verdict.words import NAMES
 
 if TYPE_CHECKING:
@@ -33,17 +34,17 @@ if TYPE_CHECKING:
     from loadstone.bundle.study import Point, StudyRecord
     from loadstone.verdict import Kind
 
-REPEATED: Final = ("", "", "mean of runs", "95 % interval", "lowest", "highest", "one run's own error")
+REPEATED: Final = table_heads("", "", "mean_of_runs", "interval", "lowest", "highest", "own_error")
 SHOWN: Final = (50.0, 99.0, 99.9)
-SPARE: Final = ("p99.9", "p50", "max", "bandwidth", "mean", "verdict")
+SPARE: Final = table_heads("p99.9", "p50", "max", "bandwidth", "mean", "verdict")
 """What goes where there is no room, in this order."""
 MAX_ROWS: Final = 24
 """Of more jobs the total of each run is enough; the report and the JSON have them."""
 NAMED: Final = 6
 """Runs named with a reason; the others are counted."""
-NO_DATA: Final = "no data"
+NO_DATA: Final = say("report.mark.no_data")
 """In the row of a job that completed nothing."""
-HEADINGS: Final = ("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "max")
+HEADINGS: Final = table_heads("IOPS", "bandwidth", "mean", "p50", "p99", "p99.9", "max")
 
 
 def summary(study: StudyRecord, runs: Sequence[RunFigures], console: Console) -> None:
@@ -107,7 +108,13 @@ def _repeats(repeated: Mapping[str, Sequence[repeats.RepeatedLine]], console: Co
     """Print what the repeats of each run say together, per line; the rate that says most first."""
     console.print()
     rows = [row for run, lines in repeated.items() for row in repeated_rows(lines, run)]
-    table = fitted(REPEATED, rows, console.width, names=2, spare=("highest", "lowest"))
+    table = fitted(
+        REPEATED,
+        rows,
+        console.width,
+        names=2,
+        spare=table_heads("highest", "lowest"),
+    )
     console.print(table, soft_wrap=True)
     for run, lines in repeated.items():
         for sentence in apart(lines, run):
@@ -127,7 +134,7 @@ def apart(lines: Sequence[repeats.RepeatedLine], run: str = "") -> list[str]:
     """Say which quantities differ from run to run by more than the runs' own errors."""
     of = f"{run} " if run else ""
     return [
-        f"the runs differ by more than their own noise: {of}{line.job} {line.op}, {quantity}"
+        say("report.study.runs_differ", of=of, job=line.job, op=line.op, quantity=quantity)
         for line in lines
         for quantity, _, value in _quantities(line)
         if value.differ
@@ -156,8 +163,12 @@ def reasons(runs: Sequence[RunFigures]) -> list[tuple[Kind, str, str]]:
 
 
 def _quantities(line: repeats.RepeatedLine) -> list[tuple[str, str, repeats.RepeatedValue]]:
-    rate = ("bandwidth", "binary", line.bandwidth) if line.large_blocks else ("IOPS", "count", line.iops)
-    every = [rate, ("latency, mean", "time", line.mean_ns)]
+    rate = (
+        (say("report.column.bandwidth"), "binary", line.bandwidth)
+        if line.large_blocks
+        else ("IOPS", "count", line.iops)
+    )
+    every = [rate, (say("report.column.mean_latency"), "time", line.mean_ns)]
     every += [
         (f"latency, p{percent:g}", "time", line.percentiles_ns[percent]) for percent in (50.0, 99.0, 99.9)
     ]
@@ -196,14 +207,18 @@ def in_short(run: RunFigures) -> str:
         if shown.percentiles_ns.get(99.0) is not None:
             parts.append(f"p99 {units.duration(shown.percentiles_ns[99.0])}")
         if shown.held is False:
-            parts.append("RATE NOT HELD")
+            parts.append(say("report.mark.loud_rate_not_held"))
     elif not run.lines:
         parts.append(say("report.results.nothing"))
     if run.point.status not in {None, "complete"}:
         parts.append(str(run.point.status))
     if run.point.verdict == "not_valid" and parts[1:]:
         # While it can still be stopped: a study without a valid run may take hours.
-        parts.append(f"not valid ({run.point.decided_by})" if run.point.decided_by else "not valid")
+        parts.append(
+            say("report.mark.not_valid_by", rule=run.point.decided_by)
+            if run.point.decided_by
+            else say("report.mark.not_valid")
+        )
     return f"{parts[0]}: {', '.join(parts[1:])}" if parts[1:] else parts[0]
 
 
@@ -232,8 +247,11 @@ def _table(runs: Sequence[RunFigures], width: int) -> Text:
     by_job = any(len(run.lines) + len(run.silent) > 1 for run in runs) and not _totals_do(runs)
     judged = any(run.point.verdict not in {None, "measures_storage"} for run in runs)
     sheet = held_against_a_sheet(runs)
-    headings = ["run", *(("job", "op") if by_job else ()), *HEADINGS]
-    headings += [*([data_sheet.HEADING] if sheet else []), *(("verdict",) if judged else ())]
+    headings = [say("report.column.run"), *(table_heads("job", "op") if by_job else ()), *HEADINGS]
+    headings += [
+        *([data_sheet.HEADING] if sheet else []),
+        *((say("report.column.verdict"),) if judged else ()),
+    ]
     rows: list[list[str]] = []
     whole: list[int] = []
     for run in runs:

@@ -14,6 +14,7 @@ from rich.text import Text
 from loadstone import printable, units
 from loadstone.audit.find_results import not_read
 from loadstone.messages import say, title
+from loadstone.report.table_heads import table_heads
 from loadstone.report.verdict import words
 
 if TYPE_CHECKING:
@@ -26,13 +27,9 @@ if TYPE_CHECKING:
     from loadstone.audit.find_results import PassedOver
     from loadstone.verdict import Cause, Verdict
 
-HEADINGS: Final = ("result", "number", "verdict", "why")
-HEAD: Final = (
-    "Written by `loadstone audit --markdown`. Each number is checked against what is known of the system it "
-    "was measured on. *Not valid*: the number does not measure what its label says. *Limited by*: something "
-    "other than the storage set it. *Cannot tell*: what is not known is named."
-)
-SAID: Final = "its author says"
+HEADINGS: Final = table_heads("result", "number", "verdict", "why")
+HEAD: Final = say("report.audited.about")
+SAID: Final = say("report.column.author_says")
 
 
 def number(case: Case) -> str:
@@ -58,13 +55,19 @@ def _why(verdict: Verdict) -> list[str]:
     """Return the causes and what is missing, each as a line that names the rule and one of text."""
     causes = [_cause(cause) for cause in verdict.causes]
     missing = [
-        f"{title(one.rule)}: not checked<br>{_cell(one.what)}" for one in verdict.missing if one.essential
+        say("report.audited.not_checked", rule=title(one.rule), reason=_cell(one.what))
+        for one in verdict.missing
+        if one.essential
     ]
     if causes or missing:
         return [*causes, *missing]
     # The first sentence only repeats the name and the verdict of the row.
     _, _, rest = verdict.sentences.partition("measures the storage. ")
-    return [_cell(rest or verdict.sentences)] if verdict.kind == "cannot_tell" else ["no finding"]
+    return (
+        [_cell(rest or verdict.sentences)]
+        if verdict.kind == "cannot_tell"
+        else [say("report.audited.no_finding")]
+    )
 
 
 def _cause(cause: Cause) -> str:
@@ -109,7 +112,13 @@ def terminal(
 def _passed(passed: Sequence[PassedOver], unrelated: int, console: Console) -> None:
     """Print what was not read, and why."""
     if passed:
-        table = Table("passed over", "why", box=None, pad_edge=False, header_style="bold")
+        table = Table(
+            say("report.column.passed_over"),
+            say("report.column.why"),
+            box=None,
+            pad_edge=False,
+            header_style="bold",
+        )
         for one in passed:
             table.add_row(Text(str(one.path)), Text(one.why))
         console.print()
@@ -120,20 +129,24 @@ def _passed(passed: Sequence[PassedOver], unrelated: int, console: Console) -> N
 
 def markdown(every: Sequence[AuditedResults], passed: Sequence[PassedOver] = ()) -> str:
     """Return a page: for each file what was found, and a table with a row for each result."""
-    parts = ["# Audited results", HEAD]
+    parts = [say("report.audited.title"), HEAD]
     if left_out := not_read(passed):
         parts.append(f"**{printable.markdown(left_out)}**")
     for one in every:
         parts.append(f"## {printable.markdown(one.results.title or str(one.path))}")
         if one.results.source:
-            parts.append(f"Source: {printable.markdown(one.results.source)}.")
-        parts += [f"Note: {printable.markdown(note)}." for note in one.results.notes]
+            parts.append(say("report.audited.source", source=printable.markdown(one.results.source)))
+        parts += [say("report.audited.note", note=printable.markdown(note)) for note in one.results.notes]
         parts.append(f"**{_counts(one)}.**")
         if findings := _findings(one):
             parts.append(findings)
         parts.append(_table(one))
     if passed:
-        rows = [("passed over", "why"), ("---", "---"), *((str(one.path), one.why) for one in passed)]
+        rows = [
+            table_heads("passed_over", "why"),
+            ("---", "---"),
+            *((str(one.path), one.why) for one in passed),
+        ]
         parts.append("\n".join("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows))
     return "\n\n".join(parts) + "\n"
 
@@ -147,7 +160,7 @@ def _findings(one: AuditedResults) -> str:
     for rule, causes in by_rule.items():
         first = max(causes, key=lambda cause: cause.confidence)
         about = f" of *{_cell(first.about)}*" if first.about and len(one.audited.phases) > 1 else ""
-        again = f" Found in {len(causes)} results." if len(causes) > 1 else ""
+        again = say("report.audited.also_found", count=len(causes)) if len(causes) > 1 else ""
         lines.append(f"- **{title(rule)}** (`{rule}`){about}<br>{_cell(first.text)}{again}")
     return "\n".join(lines)
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import units
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.verdict import LayerFlow, Time, TimeSplit, Verdict
 
-GENERATOR: Final = "load generator"
-UNKNOWN: Final = "unknown: no clock tells"
+GENERATOR: Final = say("report.layer.generator")
+UNKNOWN: Final = say("report.layer.unknown_time")
 MOST_FILES: Final = 4
 """More files that nothing counts and of which nothing is to be said are one row."""
 LEAST_SHARE: Final = 0.002
@@ -34,7 +35,7 @@ def page(verdict: Verdict) -> dict[str, Any]:
 
 def _times(time: Time | None) -> list[dict[str, Any]]:
     """Return the waterfalls: of the mean, and of p99."""
-    times = [] if time is None else [("the mean latency", time), ("p99", time.p99)]
+    times = [] if time is None else [(say("report.layer.mean_latency"), time), ("p99", time.p99)]
     return [{"name": name, "parts": waterfall(one)} for name, one in times if one is not None]
 
 
@@ -63,7 +64,7 @@ def _rows(layers: Sequence[LayerFlow]) -> list[dict[str, str]]:
     plain = [one for one in layers if one.kind == "file" and one.read_bytes is None and not one.state]
     if len(plain) <= MOST_FILES:
         return [_row(layer) for layer in layers]
-    files = _row(plain[0]) | {"name": f"{plain[0].name} and {len(plain) - 1} more files"}
+    files = _row(plain[0]) | {"name": say("report.layer.more_files", file=plain[0].name, more=len(plain) - 1)}
     return [files, *(_row(layer) for layer in layers if layer not in plain)]
 
 

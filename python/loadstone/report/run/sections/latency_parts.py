@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
+from loadstone.messages import say
 from loadstone.report.article.elements import ArticleTable, Heading, Paragraph
+from loadstone.report.table_heads import table_heads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,11 +16,12 @@ if TYPE_CHECKING:
     from loadstone.report.article.elements import Block
 
 PERCENTILES: Final = (50, 90, 95, 99, 99.9, 99.99)
-HEADINGS: Final = ("job", "part", "min", "mean", "stddev", *(f"p{one:g}" for one in PERCENTILES), "max")
-MEANING: Final = (
-    "lat = wait + slat + clat. wait: late start of a paced I/O. slat: from there to the hand-over to the "
-    "kernel. clat: from the hand-over, system call included, to the end."
+HEADINGS: Final = (
+    *table_heads("job", "part", "min", "mean", "stddev"),
+    *(f"p{one:g}" for one in PERCENTILES),
+    "max",
 )
+MEANING: Final = say("report.page.latency_parts")
 
 
 def section(summary: Summary) -> Sequence[Block]:
@@ -33,4 +36,8 @@ def section(summary: Summary) -> Sequence[Block]:
                 rows.append([name, kind, *(units.duration(value) for value in [*shown, lat.max_ns])])
     if not rows:
         return []
-    return [Heading("Latency in parts"), ArticleTable(HEADINGS, rows, names=2), Paragraph(MEANING, "soft")]
+    return [
+        Heading(say("report.heading.latency_parts")),
+        ArticleTable(HEADINGS, rows, names=2),
+        Paragraph(MEANING, "soft"),
+    ]

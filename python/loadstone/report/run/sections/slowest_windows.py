@@ -9,7 +9,9 @@ import polars as pl
 
 from loadstone import units
 from loadstone.analysis.series import series
+from loadstone.messages import say
 from loadstone.report.article.elements import ArticleTable, Heading, Paragraph
+from loadstone.report.table_heads import table_heads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,11 +28,10 @@ LEAST: Final = 10
 """In fewer windows every one is seen on the chart."""
 SHOWN: Final = 3
 MAX_JOBS: Final = 16
-HEADINGS: Final = ("job", "at", "into the run", "IOPS", "of its median", "latency, mean", "p99", "max")
-MEANING: Final = (
-    "The seconds in which a job completed the fewest I/Os, where that is below 90 % of its median. Times are "
-    "UTC, for the logs of the storage and of other hosts."
+HEADINGS: Final = table_heads(
+    "job", "at", "into_the_run", "IOPS", "of_its_median", "mean_latency", "p99", "max"
 )
+MEANING: Final = say("report.page.slowest")
 
 
 def section(summary: Summary) -> Sequence[Block]:
@@ -42,7 +43,11 @@ def section(summary: Summary) -> Sequence[Block]:
     rows = [row for job in jobs for row in _rows(summary, job, table.filter(pl.col("key") == job.line.key))]
     if not rows:
         return []
-    return [Heading("Slowest seconds"), ArticleTable(HEADINGS, rows, names=2), Paragraph(MEANING, "soft")]
+    return [
+        Heading(say("report.heading.slowest")),
+        ArticleTable(HEADINGS, rows, names=2),
+        Paragraph(MEANING, "soft"),
+    ]
 
 
 def _rows(summary: Summary, job: Total, table: pl.DataFrame) -> list[list[str]]:
