@@ -14,7 +14,7 @@ from loadstone.comparison.gate import gate
 from loadstone.comparison.pattern_name import may_be_one
 from loadstone.comparison.repeat_command import repeat_command
 from loadstone.comparison.side import side as read_side
-from tests.comparison.test_compare import FOREIGN, made
+from tests.comparison.test_compare import FOREIGN, made, study
 from tests.comparison.test_repeats import fio_text, names_of
 from tests.support import runs
 from tests.support.runs import MadeJob
@@ -124,3 +124,19 @@ def test_a_curve_and_a_sweep_are_repeated_by_the_command_they_came_from(tmp_path
         (run / "request.json").write_text(json.dumps(request | {"argv": words}))
         command = f"loadstone {verb} job.fio --runtime=3s --repeat 3"
         assert repeat_command(read_side(run, unverified=True)) == command
+
+
+def test_the_maximum_of_a_curve_that_no_other_side_has_is_called_that(tmp_path: Path) -> None:
+    """`only w has 4k random read, rate_percent None, purpose ladder` was said."""
+    (tmp_path / "a").mkdir()
+    study(tmp_path / "a" / "curve", [1000.0, 500.0], rates=[None, 50.0])
+    for at, path in enumerate(("a/one", "b"), start=3):
+        runs.make(tmp_path / path, MadeJob("w", {"write": 500.0}), seconds=20.0, seed=at)
+    # Of one pattern there are names; the curve's has another depth than what both have.
+    for at, path in enumerate(("a/two", "c"), start=5):
+        runs.make(tmp_path / path, MadeJob("r", iodepth=4), seconds=20.0, seed=at)
+    (tmp_path / "other").mkdir()
+    for path in ("b", "c"):
+        shutil.move(tmp_path / path, tmp_path / "other" / path)
+    warnings = compare([tmp_path / "a", tmp_path / "other"]).warnings
+    assert "only a has 4k random read, maximum of a curve" in warnings

@@ -297,7 +297,11 @@ def _called(phase: ComparedPhase, pairs: Sequence[pairing.PatternRow]) -> str:
     every = {cell.first.pattern for row in pairs for cell in row.cells if cell is not None}
     if phase.pattern not in every:
         return phase.pattern
-    details = [factor_named(name, value) for name, value in phase.factors.items() if name != REPEAT]
+    details = (
+        [say("comparison.pattern.maximum")]
+        if phase.is_a_maximum
+        else [factor_named(name, value) for name, value in phase.factors.items() if name != REPEAT]
+    )
     alike = [
         cell.first for row in pairs for cell in row.cells if cell and cell.first.pattern == phase.pattern
     ]
