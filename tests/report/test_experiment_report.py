@@ -16,6 +16,7 @@ import pytest
 from rich.console import Console
 
 from loadstone import output, units
+from loadstone.analysis.study import run_figures
 from loadstone.bundle.experiment import (
     DesignFactor,
     DesignPattern,
@@ -23,6 +24,7 @@ from loadstone.bundle.experiment import (
     ExperimentRun,
     MachineSetting,
 )
+from loadstone.bundle.study import Point
 from loadstone.effects.analyse import analyse
 from loadstone.effects.findings import OutlierRun, RatioInterval
 from loadstone.effects.observations import Aim, Factor, Observation, Observations
@@ -33,6 +35,7 @@ from loadstone.report.experiment import article, charts, document, tables, termi
 from loadstone.report.experiment.story import ExperimentStory
 from loadstone.report.pictures.charts import colour
 from tests.effects.drawn import table
+from tests.report.test_path_diagram import nfs
 from tests.support import links
 
 if TYPE_CHECKING:
@@ -462,3 +465,15 @@ def test_one_other_metric_is_named_as_several_are(planted: ExperimentStory) -> N
     (first,) = {line.name for one in tables.matrix(planted, ["iops"]) for line in one.lines}
     (other,) = {line.name for one in tables.matrix(planted, ["lat_p99_ns"]) for line in one.lines}
     assert (first, other) == ("4k random read", "4k random read, latency p99")
+
+
+def test_an_experiment_has_the_data_path_of_a_run(planted: ExperimentStory, tmp_path: Path) -> None:
+    """Pages of studies had it, and those of experiments did not."""
+    point = Point(name="first", factors={}, bundle="", status="complete")
+    figures = run_figures.run(point, nfs(tmp_path))
+    text = as_file(article.article(replace(planted, runs=(figures,))), ".md")
+    assert isinstance(text, str)
+    path = text.partition("## Data path")[2].partition("## What was changed on the machine")[0]
+    assert "- network file system " in path
+    assert "97.7 % of 118 MB/s each way" in path
+    assert "As run first saw it." in path

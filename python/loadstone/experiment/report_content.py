@@ -44,7 +44,7 @@ def story_of(
     observed = table(document, runs)
     if not observed.rows:
         return None
-    return ExperimentStory(document, observed, analyse(observed), redo(document, study), _failed(study))
+    return ExperimentStory(document, observed, analyse(observed), redo(document, study), _failed(study), runs)
 
 
 def _failed(study: StudyRecord) -> dict[str, str]:

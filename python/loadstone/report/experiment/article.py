@@ -24,6 +24,7 @@ from loadstone.report.article.elements import (
     drawing,
 )
 from loadstone.report.experiment import charts, tables, words
+from loadstone.report.run import path_blocks
 from loadstone.report.table_heads import table_heads
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def article(story: ExperimentStory) -> Article:
             *(_combinations(story) if story.effects.factors else ()),
             *_listed(say("report.heading.without_effect"), tables.left_out(story)),
             *_listed(say("report.heading.not_tried"), tables.unset(story)),
+            *path_blocks.of_runs(story.runs),
             *_machine(story),
             Heading(say("report.heading.redo")),
             Typed(story.redo),

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from loadstone.control import own_group
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from loadstone.analysis.study.run_figures import RunFigures
     from loadstone.bundle.experiment import ExperimentDocument, MachineSetting
     from loadstone.effects.findings import CellValue, Effects, LevelEffect, LevelMean
     from loadstone.effects.observations import Observations
@@ -44,6 +45,8 @@ class ExperimentStory:
     """The command that runs it again."""
     failed: Mapping[str, str] = field(default_factory=dict)
     """Runs that did not complete, and why."""
+    runs: Sequence[RunFigures] = ()
+    """All that completed."""
 
     @property
     def metric(self) -> str:

@@ -26,7 +26,6 @@ from loadstone.report.article.elements import (
     Article,
     ArticleTable,
     Bullets,
-    Diagram,
     Drawings,
     Facts,
     Heading,
@@ -38,7 +37,7 @@ from loadstone.report.article.elements import (
 )
 from loadstone.report.article.files import ENDINGS, as_file, ending_of
 from loadstone.report.pictures import chart_images, charts
-from loadstone.report.run import data_sheet, path_chart, path_diagram
+from loadstone.report.run import data_sheet, path_blocks
 from loadstone.report.study import answer as study_answer
 from loadstone.report.study import charts as study_charts
 from loadstone.report.study import curve as study_curve
@@ -159,7 +158,7 @@ def article(studies: Sequence[StudyPage], directory: Path) -> Article:
     shown: set[tuple[str, str]] = set()
     for one, lines in zip(studies, worth, strict=True):
         blocks += _course(one) if alone else []
-        blocks += _path(one) if alone else []
+        blocks += path_blocks.of_runs(one.runs) if alone else []
         blocks.append(
             Heading(say("report.heading.runs") if alone else say("report.heading.runs_of", study=_label(one)))
         )
@@ -402,25 +401,6 @@ def _course(whole: StudyPage) -> list[Block]:
         Heading(say("report.heading.over_time")),
         *([Paragraph(few, "soft")] if len(study_patterns) > MAX_SMALL else []),
         Drawings([drawing(spec) for spec in specs], 3),
-    ]
-
-
-def _path(whole: StudyPage) -> list[Block]:
-    """Return the data path as the first valid run saw it."""
-    order = sorted(whole.runs, key=lambda run: not run.valid)
-    run = next((one for one in order if one.summary is not None and one.summary.paths), None)
-    if run is None or run.summary is None:
-        return []
-    paths = run.summary.paths
-    specs = _some(*(path_chart.path(one) for one in paths))
-    return [
-        Heading(say("report.heading.path")),
-        Diagram(
-            "".join(path_diagram.render(one) for one in paths),
-            [drawing(spec) for spec in specs],
-            [pair for one in paths for pair in path_diagram.in_words(one)],
-        ),
-        Paragraph(say("report.study.path_of", run=run.point.name), "soft"),
     ]
 
 
