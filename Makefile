@@ -224,7 +224,7 @@ experiments: build
 
 comparisons: build
 	@mkdir -p $(LAB)
-	nice -n 15 $(BIN)/python -m lab.simulated_comparisons --pairs 1000 --seed 560900 --keep $(LAB)/comparisons.jsonl > docs/compare-calibration.md
+	nice -n 15 $(BIN)/python -m lab.simulated_comparisons --pairs 1000 --seed 561200 --more 256 --keep $(LAB)/comparisons.jsonl > docs/compare-calibration.md
 	nice -n 15 $(BIN)/python -m lab.comparisons --pairs 1000 --seed 20261123 > docs/compare-series.md
 
 format:

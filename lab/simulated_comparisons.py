@@ -7,7 +7,7 @@ times as fast. The clock is virtual. Phases of several pairs are jobs of one Pla
 a clock of its own; those of one length are a stage, and those that fail are others. What the audit says
 of a stage is what its phases are worth. Judges as `loadstone compare` and its gate do.
 
-    python -m lab.simulated_comparisons --pairs 1000 --seed 560900 --keep build/lab/comparisons.jsonl > docs/compare-calibration.md
+    python -m lab.simulated_comparisons --pairs 1000 --seed 561200 --more 256 --keep build/lab/comparisons.jsonl > docs/compare-calibration.md
 
 What was measured is kept in the file, and a later run goes on from it.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import sys
 import tempfile
@@ -54,7 +55,7 @@ from loadstone.plan.resolve import resolve
 from loadstone.session import RunRequest, run_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from loadstone.audit.case import Case
     from loadstone.plan.model import Plan
@@ -287,8 +288,17 @@ def alike_lines(outcomes: Sequence[PairOutcome]) -> list[str]:
     return lines
 
 
-def page(kept: Sequence[dict[str, Any]], command: str) -> str:
-    """Return the page."""
+def for_power(seed: int) -> Iterator[int]:
+    """Yield the seeds from this one on whose pairs tell how right the stated power is: with repeats, and valid."""
+    for at in itertools.count(seed):
+        pair = draw(at)
+        slower = pair.difference == DETECT and not pair.everywhere
+        if slower and not pair.invalid and pair.kind.repeats != (1, 1):
+            yield at
+
+
+def page(kept: Sequence[dict[str, Any]], command: str, more: Sequence[dict[str, Any]] = ()) -> str:
+    """Return the page; `more`: pairs for the stated power alone."""
     outcomes = [_outcome(one) for one in kept]
     invalid = [one for one in outcomes if one.invalid]
     misjudged = sum(bool(one["wrong_verdicts"]) for one in kept)
@@ -319,11 +329,36 @@ def page(kept: Sequence[dict[str, Any]], command: str) -> str:
                 "",
                 *power_lines(calibration(outcomes)),
                 "",
+                _expected(calibration(outcomes)),
+                "",
+                *_of_more(calibration([_outcome(one) for one in more])),
                 "Neighbouring intervals of these devices depend on each other by drift and stalls alone. [compare-series.md](compare-series.md) has series with correlated noise, and 400 pairs of every kind.",
             ]
         )
         + "\n"
     )
+
+
+def _expected(tests: Sequence[tuple[PairKind, float, bool]]) -> str:
+    """Say how many were to be found by what was stated, and how many were."""
+    mean = sum(power for _, power, _ in tests)
+    deviation = sum(power * (1 - power) for _, power, _ in tests) ** 0.5
+    hits = sum(hit for *_, hit in tests)
+    return f"By what was stated {mean:.0f} of these {len(tests)} were to be found, with a standard deviation of {deviation:.1f}; {hits} were."
+
+
+def _of_more(tests: Sequence[tuple[PairKind, float, bool]]) -> list[str]:
+    if not tests:
+        return []
+    table = power_lines(tests)
+    return [
+        f"{len(tests)} more such pairs, all with repeats on a side:",
+        "",
+        *table[: table.index("")],
+        "",
+        _expected(tests),
+        "",
+    ]
 
 
 def _outcome(record: Mapping[str, Any]) -> PairOutcome:
@@ -341,21 +376,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pairs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--more", type=int, default=0, help="further pairs, for the stated power alone")
     parser.add_argument("--keep", type=Path, required=True, help="file of what was measured")
     options = parser.parse_args()
     keep: Path = options.keep
     lines = keep.read_text().splitlines() if keep.exists() else []
     known = {record["seed"]: record for record in map(json.loads, lines)}
     seeds = [options.seed * 1_000_000 + at for at in range(options.pairs)]
-    open_ = [seed for seed in seeds if seed not in known]
+    more = list(itertools.islice(for_power((options.seed + 1) * 1_000_000), options.more))
+    open_ = [seed for seed in (*seeds, *more) if seed not in known]
     with keep.open("a") as file:
         for at in range(0, len(open_), TOGETHER):
             for record in judge(open_[at : at + TOGETHER]):
                 known[record["seed"]] = record
                 file.write(json.dumps(record) + "\n")
             file.flush()
-    command = f"python -m lab.simulated_comparisons --pairs {options.pairs} --seed {options.seed} --keep FILE"
-    sys.stdout.write(page([known[seed] for seed in seeds], command))
+    command = f"python -m lab.simulated_comparisons --pairs {options.pairs} --seed {options.seed} --more {options.more} --keep FILE"
+    sys.stdout.write(page([known[seed] for seed in seeds], command, [known[seed] for seed in more]))
     return 0
 
 
