@@ -26,7 +26,7 @@ from loadstone.experiment.announcement_lines import lines
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, why_refused
 from loadstone.experiment.recorded_times import RecordedTimes, recorded
 from loadstone.experiment.report_content import measured_runs, story_of, story_on_disk
-from loadstone.experiment.run import ExperimentMeans, open_stopped, other_targets_of, prepared_again
+from loadstone.experiment.run import ExperimentMeans, open_stopped, prepared_again
 from loadstone.experiment.run import run_experiment as run_prepared
 from loadstone.messages import make_error
 from loadstone.plan.safety.guard import Consent
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from loadstone.bundle.experiment import MachineSetting
     from loadstone.errors import LoadstoneError, RefusedError, Where
     from loadstone.experiment.announce import Announcement
+    from loadstone.experiment.known_targets import TargetsElsewhere
     from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.experiment.run import ExperimentOutcome, StoppedExperiment
     from loadstone.report.experiment.story import ExperimentStory
@@ -119,7 +120,7 @@ class PlannedExperiment:
             for one in obstacles_of(plan, looked_at):
                 consent = "needed" if one.needs_consent else "refused"
                 announcement.consent.append({"device": one.what, "found": one.why, "consent": consent})
-        for path, why in () if self.stopped is None else other_targets_of(self.stopped):
+        for path, why in () if self.stopped is None else self.stopped.other_targets():
             announcement.consent.append({"device": path, "found": why, "consent": "needed"})
         return announcement
 
@@ -328,6 +329,14 @@ def _done(
     return ended
 
 
+def _elsewhere(maker: RunMaker | None) -> TargetsElsewhere | None:
+    if maker is None:
+        return None
+    from loadstone.hosts.study_runs import RunsOnHosts
+
+    return maker if isinstance(maker, RunsOnHosts) else None
+
+
 def _raise_what_went_wrong(ended: Experiment) -> None:
     """Raise what could not be put back first: it changes what is measured here from now on."""
     if ended.still_changed:
@@ -400,6 +409,7 @@ def run_planned_experiment(
             result=result_document,
             around=lambda wanted: exec_commands.around(wanted.workload, means.say),
             maker=means.maker,
+            elsewhere=_elsewhere(means.maker),
             other_targets=other_targets or Consent(),
         ),
         watch=means.watch,

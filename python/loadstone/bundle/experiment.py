@@ -158,6 +158,11 @@ class ExperimentTarget(FrozenModel):
     """What a path of a target meant, by names that hold over a reboot. What does not apply is empty."""
 
     path: str
+    """Of a device or file; of what a layout mounts: as the file names its source."""
+    host: str = ""
+    """The host that sees it; empty: this one."""
+    layout: str = ""
+    """The layout that mounts it, of which it is the file system."""
     boot: str = ""
     """The start of the host that the names hold for; empty: they outlive it."""
     device: str = ""
@@ -174,6 +179,13 @@ class ExperimentTarget(FrozenModel):
     """Its number, or the server's handle; empty: it is not there."""
     born_ns: int | None = None
     """When the file was made; None: the file system does not tell."""
+    marked: bool = False
+    """Whether the file has the mark of a run that wrote it."""
+
+    @property
+    def name(self) -> str:
+        """Return how people name it, one on another host as `HOST:PATH`."""
+        return f"{self.host}:{self.path}" if self.host else self.path
 
 
 class ExperimentDocument(FrozenModel):
@@ -216,7 +228,8 @@ class ExperimentDocument(FrozenModel):
     settings: tuple[MachineSetting, ...] = ()
     """What was set for several runs at once (layouts), in order."""
     targets: tuple[ExperimentTarget, ...] = ()
-    """As the last run left them, and the devices of layouts; of targets on a layout nothing is recorded."""
+    """As the last run left them, the devices of layouts, and what layouts mount; of files on a layout nothing
+    is recorded."""
     sessions: tuple[ExperimentSession, ...] = ()
     """In order; the budget holds for all of them together."""
     ended_because: str | None = None

@@ -17,7 +17,7 @@ from loadstone.control.layout.steps import building, taking_down
 from loadstone.effects.foreseen import least_seen
 from loadstone.effects.observations import Factor, Observation, Observations
 from loadstone.errors import InputError, LoadstoneError, RefusedError, Where, each, raise_all
-from loadstone.experiment import allocation
+from loadstone.experiment import allocation, layout_devices
 from loadstone.experiment.elsewhere import elsewhere
 from loadstone.experiment.file import level_name
 from loadstone.experiment.levels import applies
@@ -25,7 +25,7 @@ from loadstone.experiment.machine_state import Machine, fill_bytes, order_of
 from loadstone.experiment.prepared import in_order, look
 from loadstone.experiment.read_file import line_given, with_lines
 from loadstone.experiment.rehearsal import Rehearsal, RehearsalSize
-from loadstone.experiment.run import device_evidence, layout_devices, refuse_state
+from loadstone.experiment.run import refuse_state
 from loadstone.experiment.writes import laid_out_bytes, most_written, written_refusal
 from loadstone.messages import make_error, say
 from loadstone.plan.safety import guard
@@ -420,9 +420,9 @@ def _layouts(prepared: PreparedExperiment) -> Iterator[dict[str, Any]]:
 
 
 def _consent(prepared: PreparedExperiment) -> Iterator[dict[str, str]]:
-    for device in layout_devices(prepared):
+    for device in layout_devices.used_devices(prepared):
         try:
-            finding = device_evidence(device, guard.NONE)
+            finding = layout_devices.evidence(device, guard.NONE)
         except LoadstoneError as error:
             yield {"device": device, "found": error.message, "consent": "refused"}
             continue

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from loadstone.control.all_controls import Controls
     from loadstone.experiment.prepared import PreparedExperiment
+    from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
     from loadstone.study.controller import Next
 
@@ -102,6 +103,10 @@ def _set_controls(prepared: PreparedExperiment) -> Iterator[tuple[str, str]]:
 def targets(prepared: PreparedExperiment, resolve: Callable[[Next], Resolution]) -> Sequence[str]:
     """Return what the runs read and write, as far as it is there before a layout is built."""
     first = [one for one in prepared.known if prepared.runs[one.name].block == 0]
-    plans = [resolve(one).plan for one in first]
+    return stored([resolve(one).plan for one in first])
+
+
+def stored(plans: Iterable[Plan]) -> list[str]:
+    """Return the targets of Plans that keep what is written, by all their names."""
     used = [one for plan in plans for one in plan.targets if one.kind in STORED]
     return [one.path for one in used] + [one.namesake.path for one in used if one.namesake is not None]

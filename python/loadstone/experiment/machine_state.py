@@ -88,6 +88,8 @@ class Machine:
     disturbed: bool = False
     """Whether a target changed while a run lasted."""
     targets: TargetWatch = field(default_factory=TargetWatch)
+    stood: Callable[[LayoutOrder], None] = lambda _: None
+    """Called with each layout that mounts something as it is, while that stands. Raises RunError."""
     step: Callable[[str], None] = lambda _: None
     """Called at each step of a change; a test ends the process there."""
     _all: Changes | None = None
@@ -258,8 +260,12 @@ class Machine:
         self.targets.begin()
         for path, why in self.targets.changed():
             error = make_error(RunError, "experiment.target.changed", path=path, reason=why)
-            self.lost = error.message
+            self.lose(error.message)
             raise error
+
+    def lose(self, why: str) -> None:
+        """Have no further run begun."""
+        self.lost = why
 
     def _count_fill(self, wanted: WantedSetting) -> None:
         """Count what a fill level takes, before it is taken."""
@@ -302,6 +308,8 @@ class Machine:
         self.for_all[at] = self.for_all[at].model_copy(update={"after": after})
         if synchronised:
             self.targets.stand([*order.used, *order.volumes])
+        if order.description.manager == "mount":
+            self.stood(order)
 
     def _refuse_changed(self, order: LayoutOrder) -> None:
         """Refuse a device that came, or was taken into use, since somebody agreed to its loss."""

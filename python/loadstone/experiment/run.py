@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import platform
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from blake3 import blake3
 from pydantic import BaseModel, ValidationError
@@ -25,13 +23,13 @@ from loadstone.bundle import members, seal
 from loadstone.bundle import study as study_on_disk
 from loadstone.bundle.experiment import UnsetLevel
 from loadstone.bundle.write import BundleWriter
-from loadstone.control.layout.build import SeenDevice
 from loadstone.engine.interrupts import Interrupts, leave
-from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, RunError, Where
-from loadstone.experiment import allocation, attempts, claims, target_record
+from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, Where
+from loadstone.experiment import allocation, attempts, claims, layout_devices
 from loadstone.experiment.controller import ExperimentController
+from loadstone.experiment.known_targets import KnownTargets, others_here
 from loadstone.experiment.ledger import BudgetLedger
-from loadstone.experiment.machine_state import Machine, order_of
+from loadstone.experiment.machine_state import Machine
 from loadstone.experiment.observe import spoilt as spoilt_by
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, load_s, prepare, why_refused
 from loadstone.experiment.read_file import line_of, with_lines
@@ -39,26 +37,23 @@ from loadstone.experiment.rehearsal import Rehearsal, RehearsedLevels
 from loadstone.experiment.target_watch import TargetWatch
 from loadstone.experiment.writes import least_written, written_refusal
 from loadstone.messages import make_error, say
-from loadstone.path.child import answering, run_in_child
 from loadstone.plan.safety import guard
-from loadstone.plan.safety.in_use import Snapshot
-from loadstone.session import through_parent
 from loadstone.study.controller import Done, Next
 from loadstone.study.run import EarlierStudy, Hooks, StudyRequest, remembered, run_study
 from loadstone.workload.model import Note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from loadstone.bundle.experiment import (
         ExperimentDocument,
         ExperimentRun,
         ExperimentSession,
-        ExperimentTarget,
         MachineSetting,
     )
     from loadstone.bundle.study import Point, StudyRecord
-    from loadstone.control.layout.description import LayoutOrder
+    from loadstone.experiment.known_targets import TargetsElsewhere
     from loadstone.experiment.levels import WantedSetting
     from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.plan.model import Plan
@@ -66,8 +61,6 @@ if TYPE_CHECKING:
     from loadstone.study.run import StudyOutcome, StudyProgress
     from loadstone.study.run_maker import RunMaker
     from loadstone.watch.address import WatchedAddress
-
-LOOKING: Final = "looking at the devices of the layouts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +80,8 @@ class ExperimentMeans:
     """Entered for each run when the machine is set: commands of job files."""
     maker: RunMaker | None = None
     """Who makes each run; None: it is made on this host."""
+    elsewhere: TargetsElsewhere | None = None
+    """Who knows the targets where runs are made on other hosts."""
     other_targets: guard.Consent = field(default_factory=guard.Consent)
     """Which targets may be others than those that the sessions before were measured on."""
 
@@ -112,6 +107,16 @@ class StoppedExperiment:
     """What is to be known before: runs that are done again, and runs of another host or kernel."""
     seal: str | None = None
     """Hash that its study had of itself: another one may go on with it before this one does."""
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether its last session ended in the middle of a run."""
+        points = self.earlier.study.points
+        return bool(points) and points[-1].status is None
+
+    def other_targets(self) -> list[tuple[str, str]]:
+        """Return targets of this host other than those of the sessions before, and why."""
+        return others_here(self.document.targets, killed=self.was_killed)
 
 
 def run_experiment(
@@ -177,8 +182,8 @@ def _agreed_session(
     if stopped is None:
         BundleWriter.check(out_dir)
     # Before anybody looks: what is built on later is what was looked at, and as it was then.
-    agreed = _device_states(layout_devices(prepared))
-    session = _Session(prepared, out_dir, _check_devices(prepared, consent), means, stopped)
+    agreed = layout_devices.states(layout_devices.used_devices(prepared))
+    session = _Session(prepared, out_dir, layout_devices.consent_of_runs(prepared, consent), means, stopped)
     session.machine.agreed = agreed
     session.claim()
     try:
@@ -187,31 +192,6 @@ def _agreed_session(
         session.machine.end()
         raise
     return session
-
-
-def other_targets_of(
-    stopped: StoppedExperiment, now: Sequence[ExperimentTarget] | None = None
-) -> list[tuple[str, str]]:
-    """Return targets other than those of the sessions before, and why; `now`: as they are, where known."""
-    before, points = stopped.document.targets, stopped.earlier.study.points
-    killed = bool(points) and points[-1].status is None
-    looked_at = target_record.looked_at(one.path for one in before) if now is None else now
-    return list(target_record.others(before, looked_at, killed=killed))
-
-
-def _refuse_others(
-    stopped: StoppedExperiment, now: Sequence[ExperimentTarget], agreed: guard.Consent
-) -> None:
-    """Raise RefusedError for targets other than those of the sessions before, unless that is agreed to."""
-    differing = dict(other_targets_of(stopped, now))
-    for path in sorted(agreed.paths):
-        if not any(os.path.realpath(one) == os.path.realpath(path) for one in differing):
-            raise make_error(RefusedError, "experiment.target.not_another", where=agreed.where, path=path)
-    refused = {path: why for path, why in differing.items() if not agreed.given(path, [why])}
-    if refused:
-        words = "; ".join(f"{path}: {why}" for path, why in refused.items())
-        hint = say("experiment.target.another_hint", remedy=agreed.remedy(list(refused)))
-        raise RefusedError(f"{say('experiment.target.another')}: {words}", hint=hint)
 
 
 def _seal(path: Path) -> str | None:
@@ -375,83 +355,6 @@ def _done(path: Path, point: Point) -> Done:
     return Done(point, None)
 
 
-def _check_devices(prepared: PreparedExperiment, consent: guard.Consent) -> guard.Consent:
-    """Check the devices of layouts and ask for them; return the consent that is left for the runs."""
-    devices = layout_devices(prepared)
-    asking, questions = through_parent(consent)
-    if devices:
-        with answering(*questions):
-            run_in_child(
-                lambda: _look(prepared, devices, asking), doing=say("path.child.looking.layout_devices")
-            )
-    return _of_runs(prepared, consent, set(devices))
-
-
-def _device_states(devices: Sequence[str]) -> dict[str, SeenDevice]:
-    if not devices:
-        return {}
-    seen_devices: dict[str, SeenDevice] = run_in_child(
-        lambda: {one: SeenDevice.of(one) for one in devices}, doing=LOOKING
-    )
-    return seen_devices
-
-
-def _of_runs(prepared: PreparedExperiment, consent: guard.Consent, devices: set[str]) -> guard.Consent:
-    """Return the consent of the runs: what is lost with the devices of a layout was agreed to with them."""
-    own_paths = {os.path.realpath(one) for one in devices}
-    # What a layout was built for is new; what is mounted as it is may hold anything.
-    built = [order for order in _orders(prepared) if order.description.manager != "mount"]
-    volumes = tuple(one for order in built for one in order.volumes)
-    ask = consent.ask
-
-    def answer(path: str, evidence: list[str]) -> str:
-        inside = path in volumes or path.startswith(tuple(f"{one}/" for one in volumes))
-        if inside or os.path.realpath(path) in own_paths:
-            return path
-        return "" if ask is None else ask(path, evidence)
-
-    left = frozenset(one for one in consent.paths if os.path.realpath(one) not in own_paths)
-    return dataclasses.replace(consent, paths=left, ask=answer)
-
-
-def _orders(prepared: PreparedExperiment) -> list[LayoutOrder]:
-    names = {prepared.asked(run).layout for run in prepared.document.runs} - {None}
-    return [order_of(prepared.whole, name, prepared.label) for name in sorted(map(str, names))]
-
-
-def layout_devices(prepared: PreparedExperiment) -> list[str]:
-    """Return every device that some layout is built on."""
-    used = [one for order in _orders(prepared) for one in order.used]
-    return list(dict.fromkeys(used))
-
-
-def device_evidence(device: str, consent: guard.Consent) -> guard.TargetFinding:
-    """Look at a device that a layout would be built on. Raises RefusedError where it is none."""
-    path = Path(device)
-    if not path.is_block_device():
-        raise make_error(RefusedError, "experiment.layout.no_device", device=device)
-    return guard.examine_device(device, path, path.stat().st_rdev, Snapshot(), consent)
-
-
-def _look(prepared: PreparedExperiment, devices: Sequence[str], consent: guard.Consent) -> None:
-    findings = []
-    for device in devices:
-        try:
-            findings.append(device_evidence(device, consent))
-        except LoadstoneError as error:
-            raise error.elsewhere(lambda known: known or _written_at(prepared, device)) from error  # noqa: B023
-    if used := {one.path: one.refused for one in findings if one.refused}:
-        words = "; ".join(f"{path}: {', '.join(why)}" for path, why in used.items())
-        raise RefusedError(f"{say('refusals.in_use.refusal')}: {words}", hint=say("refusals.in_use.hint"))
-    lost = [one for one in findings if one.needs_consent and not consent.given(one.path, one.needs_consent)]
-    if lost:
-        words = "; ".join(f"{one.path}: {', '.join(one.needs_consent)}" for one in lost)
-        remedy = consent.remedy([one.path for one in lost])
-        raise RefusedError(
-            f"{say('refusals.consent.refusal')}: {words}", hint=say("refusals.consent.hint", remedy=remedy)
-        )
-
-
 def refuse_state(prepared: PreparedExperiment, run: ExperimentRun, plan: Plan) -> None:
     """Raise RefusedError where the targets of a run cannot be in the state that it asks for."""
     state = prepared.asked(run).allocation
@@ -468,14 +371,6 @@ def refuse_state(prepared: PreparedExperiment, run: ExperimentRun, plan: Plan) -
         name=run.name,
         reason=why,
     )
-
-
-def _written_at(prepared: PreparedExperiment, device: str) -> Where:
-    """Return where the file names a device of layouts."""
-    logs = [name for name, one in prepared.whole.layouts.items() if one.log == device]
-    listed = device in prepared.whole.devices or not logs
-    key = ("devices",) if listed else ("layouts", logs[0], "log")
-    return Where(str(prepared.path), line_of(prepared.content.decode(), key), ".".join(key))
 
 
 class _Session:
@@ -499,7 +394,15 @@ class _Session:
         self._ledger.begin()
         self.machine = (means.machine or _machine)(prepared, means.tell)
         self.machine.ledger = self._ledger
-        self._begun = False
+        self._begun = self._refused = False
+        self._targets = KnownTargets(
+            before=self.document.targets,
+            killed=stopped is not None and stopped.was_killed,
+            elsewhere=means.elsewhere,
+            commands=_has_commands(prepared),
+            lost=self.machine.lose,
+        )
+        self.machine.stood = self._targets.stood
         self._cannot_begin: str | None = None
         self.controller = ExperimentController(
             prepared.nexts,
@@ -518,7 +421,7 @@ class _Session:
             means.resolve or prepared.resolve,
             progress=means.progress,
             around=self.around,
-            checked=lambda: means.checked(prepared),
+            checked=self._checked,
             result=means.result,
             closing=self.closing,
             maker=means.maker,
@@ -550,7 +453,7 @@ class _Session:
     def claim(self) -> None:
         """Keep from others what the runs change and use. Raises RefusedError where one of them has it."""
         prepared, machine = self._prepared, self.machine
-        used = [str(self._out_dir), *layout_devices(prepared)]
+        used = [str(self._out_dir), *layout_devices.used_devices(prepared)]
         if self._means.maker is None:
             on_host = claims.targets(prepared, self._means.resolve or prepared.resolve)
             machine.targets = TargetWatch(tuple(on_host), commands=_has_commands(prepared))
@@ -561,23 +464,37 @@ class _Session:
         """Note what the targets are, or refuse others than those of the sessions before."""
         if stopped is not None and _seal(stopped.path) != stopped.seal:
             raise make_error(RefusedError, "experiment.again.went_on", path=stopped.path)
-        paths = layout_devices(self._prepared) if self._means.maker is None else []
-        now = target_record.looked_at([*paths, *self.machine.targets.paths])
+        if self._means.maker is not None:
+            return  # Its hosts are there later.
+        self._targets.look([*layout_devices.used_devices(self._prepared), *self.machine.targets.paths])
         if stopped is not None:
-            _refuse_others(stopped, now, self._means.other_targets)
-        self.document = self.document.model_copy(update={"targets": now})
+            with Interrupts(leave):
+                self._mount_once()
+            self._targets.refuse_others(self._means.other_targets)
+
+    def _mount_once(self) -> None:
+        """Look at what layouts mount, before the first run."""
+        records = len(self.machine.for_all)
+        for order in layout_devices.orders(self._prepared):
+            if order.description.manager == "mount":
+                self.machine.stand(order.name, synchronised=False)
+                self.machine.take_down()
+        del self.machine.for_all[records:]
+
+    def _checked(self) -> None:
+        """Refuse other targets that only hosts could tell, before the first run."""
+        if self._means.maker is not None:
+            try:
+                self._targets.look(())
+                self._targets.refuse_others(self._means.other_targets)
+            except BaseException:
+                self._refused = bool(self._targets.before)  # Else nothing is on record yet.
+                raise
+        self._means.checked(self._prepared)
 
     def _know_files(self) -> None:
-        """Write down what a run made of the files; devices and mounts stay those of the beginning."""
-        before = self.document.targets
-        with contextlib.suppress(RunError):  # What does not answer is told before the next run.
-            now = target_record.looked_at(one.path for one in before)
-            if not self.machine.targets.commands:
-                now = tuple(
-                    one.model_copy(update={"file": new.file, "born_ns": new.born_ns})
-                    for one, new in zip(before, now, strict=True)
-                )
-            self.document = self.document.model_copy(update={"targets": now})
+        with contextlib.suppress(LoadstoneError):  # What does not answer is told before the next run.
+            self._targets.after_run()
             self._write()
 
     def rehearse(self, earlier: RehearsedLevels) -> tuple[UnsetLevel, ...]:
@@ -637,7 +554,7 @@ class _Session:
             self.machine.end()
         finally:
             self.document = self.document.model_copy(update={"ended_because": self.controller.ended_because})
-            if self._out_dir.is_dir():
+            if self._out_dir.is_dir() and not self._refused:
                 self._write()
 
     def _alike(self, wanted: Next, before: Next | None) -> tuple[object, ...]:
@@ -682,7 +599,11 @@ class _Session:
     def _write(self) -> None:
         settings = (*self._before, *self.machine.for_all)
         self.document = self.document.model_copy(
-            update={"settings": settings, "sessions": self._ledger.sessions}
+            update={
+                "settings": settings,
+                "sessions": self._ledger.sessions,
+                "targets": self._targets.now,
+            }
         )
         on_disk.write(self._out_dir, self.document)
 

@@ -44,6 +44,16 @@ def looked_at(paths: Iterable[str]) -> tuple[ExperimentTarget, ...]:
     return targets
 
 
+def on_layout(layout: str, source: str, volume: str) -> tuple[ExperimentTarget, ...]:
+    """Look at what a layout has mounted at `volume`: none where that is new each time. Raises RunError."""
+    return tuple(
+        # Where it is mounted is another place in each session, and how is in the file.
+        one.model_copy(update={"path": source, "layout": layout, "point": "", "options": ()})
+        for one in looked_at([volume])
+        if one.file_system.partition(" ")[0] not in IN_MEMORY
+    )
+
+
 def others(
     before: Sequence[ExperimentTarget], now: Iterable[ExperimentTarget], *, killed: bool
 ) -> Iterator[tuple[str, str]]:
@@ -51,11 +61,36 @@ def others(
 
     `killed`: a run was under way when that session ended, and may have made the file.
     """
-    recorded = {one.path: one for one in before}
+    recorded = {_key(one): one for one in before}
     for target in now:
-        why = None if target.path not in recorded else _change(recorded[target.path], target, killed=killed)
+        known = recorded.get(_key(target))
+        why = None if known is None else _change(known, target, killed=killed)
         if why is not None:
-            yield target.path, why
+            yield target.name, why
+
+
+def together(
+    before: Sequence[ExperimentTarget], now: Sequence[ExperimentTarget]
+) -> tuple[ExperimentTarget, ...]:
+    """Return all of both, as they are now where that is known."""
+    return tuple({_key(one): one for one in (*before, *now)}.values())
+
+
+def with_files_of(
+    before: Iterable[ExperimentTarget], now: Iterable[ExperimentTarget]
+) -> tuple[ExperimentTarget, ...]:
+    """Return targets as they were, each with the file that it has now."""
+    recorded = {_key(one): one for one in before}
+    return tuple(
+        one
+        if (known := recorded.get(_key(one))) is None
+        else known.model_copy(update={"file": one.file, "born_ns": one.born_ns, "marked": one.marked})
+        for one in now
+    )
+
+
+def _key(target: ExperimentTarget) -> tuple[str, str, str]:
+    return target.host, target.layout, target.path
 
 
 def _record(path: str) -> ExperimentTarget:
@@ -79,6 +114,7 @@ def _record(path: str) -> ExperimentTarget:
         options=tuple(sorted({one for one in options if not one.startswith(OF_A_MOUNT)})),
         file="" if status is None else _file(path, mount, status),
         born_ns=None if status is None else inode.steady_birth_of(path),
+        marked=status is not None and marker.read(Path(path)) is not None,
     )
 
 
@@ -197,6 +233,6 @@ def _change_of_file(before: ExperimentTarget, now: ExperimentTarget, *, killed: 
         return None
     if not now.file:
         return say("experiment.target.gone")
-    if killed and marker.read(Path(now.path)) is not None:
+    if killed and now.marked:
         return None  # The run that was under way made it.
     return say("experiment.target.other_file" if before.file else "experiment.target.new")

@@ -26,6 +26,7 @@ from loadstone import doctor, environment, exitcodes
 from loadstone.engine import plan_check
 from loadstone.engine.process import EngineProcess
 from loadstone.errors import LoadstoneError, RefusedError
+from loadstone.experiment import target_record
 from loadstone.hosts import occupancy
 from loadstone.hosts.agent_links import WANTED_BY
 from loadstone.hosts.assignment import Division, HostWork
@@ -152,6 +153,10 @@ class Agent:
                 paths = [str(path) for path in order["paths"]]
                 targets = run_in_child(lambda: {path: behind(path) for path in paths}, doing="looking")
                 self._out.put("identified", targets=targets)
+            case "record":
+                paths = [str(path) for path in order["paths"]]
+                records = target_record.looked_at(paths)
+                self._out.put("recorded", targets=[one.model_dump(mode="json") for one in records])
             case other:
                 unknown = say("hosts.agent.no_order", order=repr(other))
                 self._out.put("refused", of=other, error=unknown, hint=None, code=2)

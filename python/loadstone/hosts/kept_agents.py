@@ -45,6 +45,11 @@ class KeptAgents:
         self._links[name].heard_by(heard)
         return self._links[name]
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether an agent was lost, so that all are to be started anew."""
+        return any(link.is_broken for link in self._links.values())
+
     def renew(self) -> dict[str, str]:
         """Start all agents anew where one of them was lost: the others may wait for an answer of it.
 
@@ -52,7 +57,7 @@ class KeptAgents:
         """
         links = self._links.values()
         lost = {link.name: link.lost_unheard for link in links if link.lost_unheard is not None}
-        if any(link.is_broken for link in links):
+        if self.is_broken:
             self._let_go()
             self._reached = Reached(self._hosts)
             self._reached.__enter__()

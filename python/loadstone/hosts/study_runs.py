@@ -7,11 +7,14 @@ study. What each host is asked to do comes from the caller (`works`).
 from __future__ import annotations
 
 import contextlib
+import json
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from loadstone.bundle.experiment import ExperimentTarget
 from loadstone.errors import InputError, LoadstoneError, RefusedError, RunError
+from loadstone.experiment.claims import stored
 from loadstone.hosts.agreement import agree
 from loadstone.hosts.asked_host import AskedHost, at_once
 from loadstone.hosts.assignment import SeenTarget
@@ -73,6 +76,8 @@ class RunsOnHosts:
     """Host and path of targets that were divided when the Plans were made, in a study before."""
     holder: str = field(default_factory=new_number)
     agents: KeptAgents = field(init=False)
+    _stored: dict[str, list[str]] = field(default_factory=dict)
+    """By host, what the runs that were checked read and write there."""
 
     def __post_init__(self) -> None:
         self.agents = KeptAgents(self.hosts)
@@ -100,7 +105,8 @@ class RunsOnHosts:
                 for name in names
             ]
         )
-        self._refuse(looked)
+        self._refuse({name: one.error for name, one in looked.items() if one.error is not None})
+        self._stored = {name: stored([*one.plans.values()]) for name, one in looked.items()}
         for wanted in known:
             for one in looked.values():
                 if wanted.name in one.plans:
@@ -118,6 +124,33 @@ class RunsOnHosts:
         )
         if self.divide and not agreement.divisions:
             raise InputError(say("hosts.divide.nothing"), hint=say("hosts.divide.nothing_hint"))
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The hosts, as the list has them."""
+        return self.hosts.names
+
+    def targets(self) -> tuple[ExperimentTarget, ...]:
+        """Let each host look at what the checked runs use there. Raises `LoadstoneError`."""
+        if self.agents.is_broken:
+            raise RunError(say("hosts.ended.look"))
+        records: dict[str, list[ExperimentTarget]] = {}
+        wrong: dict[str, LoadstoneError] = {}
+
+        def look(name: str, paths: Sequence[str]) -> None:
+            host = AskedHost(name, self.agents.link)
+            try:
+                with self._visit(host):
+                    host.link.tell({"do": "record", "paths": list(paths)})
+                    answer = host.answer("recorded", CHECK_S)
+                every = [ExperimentTarget.model_validate_json(json.dumps(one)) for one in answer["targets"]]
+                records[name] = [one.model_copy(update={"host": name}) for one in every]
+            except LoadstoneError as error:
+                wrong[name] = error
+
+        at_once([partial(look, name, paths) for name, paths in self._stored.items() if paths])
+        self._refuse(wrong)
+        return tuple(one for name in self._stored for one in records.get(name, ()))
 
     def make(self, step: StudyStep, clock: TimeEstimate) -> Outcome:
         """Do one run on all hosts."""
@@ -144,6 +177,15 @@ class RunsOnHosts:
 
     def _look(self, host: AskedHost, works: Sequence[tuple[Next, HostWork]], looked: _Looked) -> None:
         try:
+            with self._visit(host):
+                self._look_at_all(host, works, looked)
+        except LoadstoneError as error:
+            looked.error = error
+
+    @contextlib.contextmanager
+    def _visit(self, host: AskedHost) -> Iterator[None]:
+        """Have an agent that answers and is of this version, outside of a run."""
+        try:
             host.link.open()
             host.answer("up", self.hosts.run.connect_s)
             host.link.tell(greeting(self.hosts, host.name, run=self.holder, holder=self.holder))
@@ -151,9 +193,7 @@ class RunsOnHosts:
             if hello["version"] != __version__:
                 reason = say("hosts.version.refusal", there=str(hello["version"]), here=__version__)
                 raise RunError(reason, hint=say("hosts.version.hint"))
-            self._look_at_all(host, works, looked)
-        except LoadstoneError as error:
-            looked.error = error
+            yield
         finally:
             host.link.tell({"do": "leave"})
             host.link.close()
@@ -176,12 +216,10 @@ class RunsOnHosts:
             looked.durations[wanted.name] = checked.get("duration_ns")
             looked.add(checked["targets"])
 
-    @staticmethod
-    def _refuse(looked: Mapping[str, _Looked]) -> None:
-        wrong = {name: one.error for name, one in looked.items() if one.error is not None}
+    def _refuse(self, wrong: Mapping[str, LoadstoneError]) -> None:
         if not wrong:
             return
-        first = say("hosts.not_begun.hosts", failed=len(wrong), hosts=len(looked))
+        first = say("hosts.not_begun.hosts", failed=len(wrong), hosts=len(self.names))
         lines = [f"{name}: {error.message}" for name, error in wrong.items()]
         hints = [error.hint for error in wrong.values() if error.hint] or [say("hosts.ended.look")]
         usage = all(isinstance(error, RefusedError) for error in wrong.values())
