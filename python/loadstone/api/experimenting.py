@@ -25,6 +25,7 @@ from loadstone.experiment.announce import announce, check_levels, planned_s, pre
 from loadstone.experiment.announcement_lines import lines
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, why_refused
 from loadstone.experiment.recorded_times import RecordedTimes, recorded
+from loadstone.experiment.rehearsal import RehearsalSize
 from loadstone.experiment.report_content import measured_runs, story_of, story_on_disk
 from loadstone.experiment.run import ExperimentMeans, open_stopped, prepared_again
 from loadstone.experiment.run import run_experiment as run_prepared
@@ -115,6 +116,8 @@ class PlannedExperiment:
     def _announced(self) -> Announcement:
         announcement = announce(self.prepared)
         announcement.recorded = self._recorded
+        if self.stopped is not None:
+            announcement.begun, announcement.rehearsal = True, RehearsalSize()
         looked_at: set[str] = set()
         for plan in announcement.plans.values():
             for one in obstacles_of(plan, looked_at):

@@ -12,6 +12,7 @@ from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import units
+from loadstone.audit.rules import too_few_samples
 from loadstone.control import own_group
 from loadstone.control.layout.steps import building, taking_down
 from loadstone.effects.foreseen import least_seen
@@ -22,7 +23,7 @@ from loadstone.experiment.elsewhere import elsewhere
 from loadstone.experiment.file import level_name
 from loadstone.experiment.levels import applies
 from loadstone.experiment.machine_state import Machine, fill_bytes, order_of
-from loadstone.experiment.prepared import in_order, look
+from loadstone.experiment.prepared import in_order, look, measured_s
 from loadstone.experiment.read_file import line_given, with_lines
 from loadstone.experiment.rehearsal import Rehearsal, RehearsalSize
 from loadstone.experiment.run import refuse_state
@@ -64,6 +65,8 @@ class Announcement:
     """What is allocated to fill file systems, all times together."""
     rehearsal: RehearsalSize = field(default_factory=RehearsalSize)
     """What is set once before the first run."""
+    begun: bool = False
+    """It goes on: what is refused was found when it began, and nothing is set once for that."""
     built: int = 0
     """How often the runs have a layout built."""
     most_written_bytes: int | None = 0
@@ -77,6 +80,8 @@ class Announcement:
     """Devices of layouts, and other targets, that hold something, and what."""
     elsewhere: list[str] = field(default_factory=list)
     """Settings of devices and file systems that no target is on."""
+    too_short: str | None = None
+    """What is said of runs that measure for so short that their verdict will be *not valid*."""
     plans: dict[str, Plan] = field(default_factory=dict)
     """Of each run that can be planned before the first one begins."""
     over_budget: str | None = None
@@ -142,6 +147,7 @@ class Announcement:
             "written_targets": self.writes,
             "machine": self.changes,
             "elsewhere": self.elsewhere,
+            "too_short": self.too_short,
             "layouts": self.layouts,
             "needs_consent": self.consent,
             "cannot_be_set": [one.model_dump(mode="json") for one in document.unset_levels],
@@ -182,6 +188,7 @@ def _announced(prepared: PreparedExperiment) -> Announcement:
     announcement.layouts = list(_layouts(prepared))
     paths = [target.path for plan in announcement.plans.values() for target in plan.targets]
     announcement.elsewhere = list(elsewhere(prepared.varied, dict.fromkeys(paths)))
+    announcement.too_short = _too_short(prepared)
     announcement.consent = list(_consent(prepared))
     raise_all(_no_run(prepared, announcement.plans))
     announcement.over_budget = _over_budget(announcement)
@@ -435,7 +442,27 @@ def _consent(prepared: PreparedExperiment) -> Iterator[dict[str, str]]:
 
 
 def check_levels(prepared: PreparedExperiment, say_to: Callable[[str], None] = lambda _: None) -> None:
-    """Refuse what `plan` would refuse, before a run begins, and tell what changes no target."""
+    """Refuse what `plan` would refuse, before a run begins, and tell what has no effect or no figure."""
     with contextlib.suppress(OSError):
-        for line in announce(prepared).elsewhere:
+        announcement = announce(prepared)
+        for line in announcement.elsewhere:
             say_to(line)
+        if announcement.too_short is not None:
+            say_to(announcement.too_short)
+
+
+def _too_short(prepared: PreparedExperiment) -> str | None:
+    """Say which runs no effect can rest on, because they measure for so short."""
+    if too_few_samples.RULE.name in prepared.document.studied:
+        return None
+    lengths = [measured_s(one.workload) for one in prepared.nexts]
+    short = [one for one in lengths if one is not None and one < too_few_samples.TOO_SHORT_S]
+    if not short:
+        return None
+    return say(
+        "experiment.announced.too_short",
+        short=len(short),
+        runs=len(lengths),
+        longest_s=max(short),
+        limit_s=too_few_samples.TOO_SHORT_S,
+    )

@@ -191,10 +191,12 @@ def _machine(announcement: Announcement) -> Iterator[str]:
     for layout in announcement.layouts:
         yield say("experiment.announced.layout", name=layout["name"], targets=", ".join(layout["volumes"]))
         yield from (f"    {command}" for command in layout["build"])
-    if changed:
+    if changed and not announcement.begun:
         yield say("experiment.announced.set_once")
     for setting in announcement.elsewhere:
         yield say("experiment.announced.elsewhere", setting=setting)
+    if announcement.too_short is not None:
+        yield announcement.too_short
     for unset in unset_in_words(announcement.prepared.unset):
         yield say("experiment.announced.unset", level=unset)
     for device in announcement.consent:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from loadstone.experiment.read_file import ReadExperiment
     from loadstone.plan.resolve import Resolution
     from loadstone.toml_repair import Keys
-    from loadstone.workload.model import Note, Workload
+    from loadstone.workload.model import Job, Note, Workload
 
 BESIDE_S: Final = 2.0
 """What a run takes beside its load: files, calibration, sealing."""
@@ -358,13 +358,22 @@ def _without(whole: ExperimentFile, unset: tuple[UnsetLevel, ...]) -> list[Exper
 
 def load_s(workload: Workload) -> float | None:
     """Return how long the load of a workload lasts, jobs behind walls one after the other."""
+    return _together_s(
+        workload, lambda job: (job.limits.ramp_ns or 0) + (job.schedule.start_delay_ns or (0, 0))[1]
+    )
+
+
+def measured_s(workload: Workload) -> float | None:
+    """Return how long a workload measures at most, as `load_s` without what goes before."""
+    return _together_s(workload, lambda _: 0)
+
+
+def _together_s(workload: Workload, before_ns: Callable[[Job], int]) -> float | None:
     stages: list[float] = []
     for job in workload.jobs:
         if not job.limits.runtime_ns:
             return None
-        length = (
-            (job.limits.ramp_ns or 0) + job.limits.runtime_ns + (job.schedule.start_delay_ns or (0, 0))[1]
-        ) / 1e9
+        length = (before_ns(job) + job.limits.runtime_ns) / 1e9
         if job.schedule.stonewall or not stages:
             stages.append(length)
         else:

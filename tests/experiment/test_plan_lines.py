@@ -1,0 +1,98 @@
+"""What a plan says of runs before there are any: those too short for a figure, and those that are missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from loadstone import units
+from loadstone.api.experimenting import PlannedExperiment
+from loadstone.bundle.study import StudyRecord
+from loadstone.experiment.announce import announce, check_levels
+from loadstone.experiment.announcement_lines import lines
+from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare
+from loadstone.experiment.run import StoppedExperiment
+from loadstone.study.run import EarlierStudy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILE = """title = "x"
+repeats = 2
+runtime = "{runtime}"
+ramp = "5s"
+{more}
+
+[[patterns]]
+name = "p"
+options = {{ ioengine = "null", rw = "randread", bs = "4k", size = "1m" }}
+
+[[factors]]
+name = "f"
+{factor}
+"""
+DEPTH = 'option = "iodepth"\nlevels = [1, 2]'
+COMMANDS = 'kind = "command"\nlevels = ["as is", { name = "on", do = "true", undo = "true" }]'
+
+
+def file_of(folder: Path, runtime: str = "1s", factor: str = DEPTH, more: str = "") -> Path:
+    path = folder / "x.toml"
+    path.write_text(FILE.format(runtime=runtime, factor=factor, more=more))
+    return path
+
+
+def test_runs_that_are_too_short_for_any_figure_are_said_before(tmp_path: Path) -> None:
+    """All of them were done, and the page said then that none is valid."""
+    prepared = prepare(file_of(tmp_path, "900ms"))
+    announcement = announce(prepared)
+    sentence = str(announcement.too_short)
+    assert sentence.replace(units.THIN, " ") == (
+        "TOO SHORT: 4 of 4 runs measure for 900 ms at most: below 1.00 s a run is not valid, and in no effect"
+    )
+    assert sentence in list(lines(announcement))
+    assert announcement.document()["too_short"] == sentence
+    told: list[str] = []
+    check_levels(prepared, told.append)
+    assert told == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("runtime", "factor", "more", "short"),
+    [
+        ("1s", DEPTH, "", None),
+        ("900ms", DEPTH, 'studied = ["too_few_samples"]', None),
+        ("9s", 'option = "runtime"\nlevels = ["500ms", "2s"]', "", "2 of 4 runs measure for 500 ms at most"),
+    ],
+    ids=["as long as it takes", "studied", "a level"],
+)
+def test_only_what_measures_too_short_is_said_to_be(
+    tmp_path: Path, runtime: str, factor: str, more: str, short: str | None
+) -> None:
+    announcement = announce(prepare(file_of(tmp_path, runtime, factor, more)))
+    if short is None:
+        assert announcement.too_short is None
+    else:
+        assert short in str(announcement.too_short).replace(units.THIN, " ")
+
+
+def test_a_plan_of_what_is_missing_counts_no_rehearsal(tmp_path: Path) -> None:
+    """Levels were set once when it began; `resume` does not set them again for that."""
+    prepared = prepare(file_of(tmp_path, factor=COMMANDS), ReadOptionsOfExperiment(allow_exec=True))
+    whole = PlannedExperiment(prepared)
+    assert whole.document()["rehearsal"]["levels"] == 1
+    assert sum("before the first run" in line for line in whole.lines) == 2
+    study = StudyRecord(
+        kind="experiment",
+        name="x",
+        front_end="experiment",
+        loadstone_version="0",
+        started="2026-01-01T00:00:00+00:00",
+        request={},
+        settings={},
+    )
+    stopped = StoppedExperiment(tmp_path, prepared.document, EarlierStudy(study, []))
+    rest = PlannedExperiment(prepared, stopped)
+    assert rest.document()["rehearsal"] == {"time_s": 0.0, "levels": 0, "layouts": 0, "commands": 0}
+    assert not any("before the first run" in line for line in rest.lines)
+    assert rest.missing == whole.runs
