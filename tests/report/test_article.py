@@ -79,6 +79,20 @@ def test_markdown_has_everything_but_charts_and_no_heading_over_nothing() -> Non
     assert "````\n[global]\n```\n````" in text
 
 
+def test_markdown_ends_a_sentence_that_is_told_with_one_full_stop() -> None:
+    """An experiment tells its choice in a sentence, and what that costs followed after `..`."""
+    lines = [
+        VerdictLine("most IOPS", "measures_storage", "Keep it.", "It also changes latency."),
+        VerdictLine("2 runs", "not_valid", "1 not valid", "the page cache answered"),
+        VerdictLine("least", "cannot_tell", "No choice."),
+    ]
+    text = as_file(Article("x", "y", [Verdicts(lines)]), ".md")
+    assert isinstance(text, str)
+    assert "- **most IOPS**: Keep it. It also changes latency.\n" in text
+    assert "- **2 runs**: 1 not valid. the page cache answered\n" in text
+    assert "- **least**: No choice.\n" in text
+
+
 def test_a_page_has_no_tag_of_what_was_measured() -> None:
     html = as_file(article(), ".html")
     assert isinstance(html, str)

@@ -24,7 +24,7 @@ from loadstone.report.article.elements import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from loadstone.report.article.elements import Article, Block
+    from loadstone.report.article.elements import Article, Block, VerdictLine
 
 
 def markdown(article: Article) -> str:
@@ -67,10 +67,12 @@ def _facts(block: Facts | Diagram) -> str:
 
 
 def _verdicts(block: Verdicts) -> str:
-    return "\n".join(
-        f"- **{_text(one.name)}**: {_text(one.told)}{f'. {_text(one.why)}' if one.why else ''}"
-        for one in block.lines
-    )
+    return "\n".join(f"- **{_text(one.name)}**: {_text(_verdict_text(one))}" for one in block.lines)
+
+
+def _verdict_text(line: VerdictLine) -> str:
+    """Return what is told and why, as sentences: what is told may be one of its own."""
+    return f"{line.told.removesuffix('.')}. {line.why}" if line.why else line.told
 
 
 def _table(table: ArticleTable) -> str:
