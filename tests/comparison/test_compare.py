@@ -629,7 +629,7 @@ def test_the_jobs_of_many_sides_are_rows_and_stay_within_the_page(tmp_path: Path
     head = html.partition("<h2>Each job</h2>")[2].partition("</thead>")[0]
     assert re.findall(r"<th>(\w+)</th>", head) == ["job", "metric", "side", "value", "change"]
     tables = [one for one in article.article(found).blocks if isinstance(one, ArticleTable)]
-    assert tables[-1].headings == ["job", "metric", "side", "value"]
+    assert list(tables[-1].headings) == ["job", "metric", "side", "value"]
     assert [str(getattr(row[2], "text", row[2])) for row in tables[-1].rows[:5]] == [
         f"side{at}" for at in range(5)
     ]
