@@ -275,7 +275,8 @@ def test_what_another_mount_namespace_holds_for_a_while_is_waited_for_and_told(
     assert machine.still_changed == []
     (line,) = (one for one in lines if one.startswith("waiting"))
     assert f"process {holder.pid} (sleep) ends" in line
-    assert "10\N{NO-BREAK SPACE}min at most" in line
+    # A host that is busy has waited for a second of it by then.
+    assert re.search(r"(10\smin|9\smin \d+\ss) at most$", line)
 
 
 @pytest.mark.root
