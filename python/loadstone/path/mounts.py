@@ -80,11 +80,13 @@ def is_image_mounted_by_itself(proc: Path = PROC) -> bool:
 
 def _other_namespaces(proc: Path) -> Iterator[tuple[Path, str]]:
     """Yield a process of each other mount namespace, with what is mounted there."""
-    known: set[Path] = set()
+    try:
+        known = {os.readlink(f"{proc}/self/ns/mnt")}  # noqa: PTH115 # thousands of processes
+    except OSError:
+        return
     for process in sorted(proc.glob("[0-9]*"), key=lambda one: int(one.name)):
         with contextlib.suppress(OSError):
-            known.add((proc / "self" / "ns" / "mnt").readlink())
-            space = (process / "ns" / "mnt").readlink()
+            space = os.readlink(f"{process}/ns/mnt")  # noqa: PTH115 # as above
             if space not in known:
                 text = (process / "mountinfo").read_text(errors="surrogateescape")
                 known.add(space)

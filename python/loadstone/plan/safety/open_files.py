@@ -30,10 +30,12 @@ PATIENCE_S: Final = 4.0
 Key = tuple[int, int]
 """What a file is by: (0, `st_rdev`) for a block device, else (`st_dev`, `st_ino`)."""
 
-_SHARED: Final = re.compile(r"^(\S+) .w.s \S+ ([0-9a-f]+):([0-9a-f]+) ([1-9]\d*) ", re.MULTILINE)
-"""A shared mapping that may be written: its addresses, the file's device and inode."""
-_OF_A_FILE: Final = re.compile(r"^(\S+) \S{4} \S+ ([0-9a-f]+):([0-9a-f]+) ([1-9]\d*) ", re.MULTILINE)
+_SHARED: Final = re.compile(r"^(\S+) .w.s \S+ ([0-9a-f]+):([0-9a-f]+) ([1-9]\d*) (.*)$", re.MULTILINE)
+"""A shared mapping that may be written: its addresses, the file's device, inode and name."""
+_OF_A_FILE: Final = re.compile(r"^(\S+) \S{4} \S+ ([0-9a-f]+):([0-9a-f]+) ([1-9]\d*) (.*)$", re.MULTILINE)
 """Any mapping of a file."""
+_FLAGS: Final = re.compile(r"^flags:\s*([0-7]+)", re.MULTILINE)
+"""How a descriptor was opened, in its fdinfo."""
 _LOCK: Final = re.compile(
     r"^\d+:\s+(?:-> )?(\S+)\s+\S+\s+(\S+)\s+(-?\d+) ([0-9a-f]+):([0-9a-f]+):(\d+) ", re.MULTILINE
 )
@@ -45,7 +47,7 @@ RING_LOOKS: Final = 20
 _NFS_OPEN: Final = re.compile(r'access: \S*w\S*,.*superblock: "([0-9a-f]+):([0-9a-f]+):(\d+)"')
 
 
-def key_of(path: Path) -> Key | None:
+def key_of(path: Path | str) -> Key | None:
     """Key of a block device or regular file; `None` for anything else, or nothing.
 
     Asks the kernel alone: what others have open may lie on a server or daemon that does not answer.
@@ -53,7 +55,7 @@ def key_of(path: Path) -> Key | None:
     try:
         numbers = inode.type_and_numbers(str(path))
         if numbers is None:
-            return key_of_status(path.stat())
+            return key_of_status(os.stat(path))  # noqa: PTH116 # of /proc's links by text
     except OSError:
         return None
     return _key_of(*numbers)
@@ -75,19 +77,20 @@ def users(proc: Path = PROC) -> dict[Key, list[Use]]:
     uses: dict[Key, list[Use]] = {}
     others = [one for one in proc.iterdir() if one.name.isdecimal() and int(one.name) != os.getpid()]
     for process, mapped in zip(others, _mapped_by(others, _SHARED), strict=True):
-        number, written = int(process.name), _open_for_writing(process)
+        written = _open_for_writing(process)
         for key in written:
-            text = f"{name_of(process)} has it open for writing"
-            uses.setdefault(key, []).append(Use(UseKind.OPEN, text, number))
+            uses.setdefault(key, []).append(_use(process, UseKind.OPEN, "plan.held.written"))
         for key in mapped - written:
-            text = f"{name_of(process)} has it mapped for writing"
-            uses.setdefault(key, []).append(Use(UseKind.MAPPED, text, number))
+            uses.setdefault(key, []).append(_use(process, UseKind.MAPPED, "plan.held.mapped"))
         for key in _registered(process) - written:
-            text = f"{name_of(process)} has it registered with io_uring, perhaps to write it"
-            uses.setdefault(key, []).append(Use(UseKind.OPEN, text, number))
+            uses.setdefault(key, []).append(_use(process, UseKind.OPEN, "plan.held.registered"))
     for key, use in [*_locked(proc), *_open_over_nfs(proc)]:
         uses.setdefault(key, []).append(use)
     return uses
+
+
+def _use(process: Path, kind: UseKind, message: str) -> Use:
+    return Use(kind, say(message, process=name_of(process)), int(process.name))
 
 
 def ours(proc: Path = PROC) -> set[Key]:
@@ -100,27 +103,41 @@ def readers(proc: Path = PROC) -> dict[Key, list[Use]]:
     uses: dict[Key, list[Use]] = {}
     processes = [one for one in proc.iterdir() if one.name.isdecimal()]
     for process, mapped in zip(processes, _mapped_by(processes, _OF_A_FILE), strict=True):
+        # A program maps hundreds of libraries: it is named once.
+        use = _use(process, UseKind.READ, "plan.held.read")
         for key in _open_at_all(process) | mapped:
-            use = Use(UseKind.READ, say("plan.held.read", process=name_of(process)), int(process.name))
             uses.setdefault(key, []).append(use)
     return uses
 
 
 def _open_at_all(process: Path) -> set[Key]:
     keys: set[Key] = set()
-    with contextlib.suppress(OSError):
-        for link in (process / "fd").iterdir():
-            with contextlib.suppress(OSError):
-                key = key_of(link)
-                # What is only held by its name (O_PATH) is not open.
-                if key is not None and key[0] and key not in keys and _is_opened(process, link):
-                    keys.add(key)
+    for number in _descriptors(process):
+        with contextlib.suppress(OSError):
+            key = key_of(f"{process}/fd/{number}")
+            # What is only held by its name (O_PATH) is not open.
+            if key is not None and key[0] and key not in keys and not _flags(process, number) & os.O_PATH:
+                keys.add(key)
     return keys
 
 
-def _is_opened(process: Path, link: Path) -> bool:
-    flags = re.search(r"^flags:\s*([0-7]+)", (process / "fdinfo" / link.name).read_text(), re.MULTILINE)
-    return flags is not None and not int(flags.group(1), 8) & os.O_PATH
+def _descriptors(process: Path) -> list[str]:
+    """Return the descriptors of a process as /proc names them; none of one that cannot be looked at."""
+    with contextlib.suppress(OSError):
+        return os.listdir(f"{process}/fd")  # noqa: PTH208 # a Path per descriptor takes longer than the kernel
+    return []
+
+
+def _flags(process: Path, number: str) -> int:
+    """Return how a descriptor was opened (open(2)), `O_PATH` where that is unknown. Raises OSError."""
+    match = _FLAGS.search(_read(f"{process}/fdinfo/{number}"))
+    return os.O_PATH if match is None else int(match[1], 8)
+
+
+def _read(path: str) -> str:
+    """Return what the kernel tells in a file of /proc. Raises OSError."""
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 # a Path takes longer than the kernel
+        return file.readall().decode(errors="replace")
 
 
 def name_of(process: Path) -> str:
@@ -134,12 +151,11 @@ def name_of(process: Path) -> str:
 
 def _open_for_writing(process: Path) -> set[Key]:
     keys: set[Key] = set()
-    with contextlib.suppress(OSError):
-        for link in (process / "fd").iterdir():
-            with contextlib.suppress(OSError):
-                key = key_of(link)
-                if key is not None and key not in keys and _writable(process / "fdinfo" / link.name):
-                    keys.add(key)
+    for number in _descriptors(process):
+        with contextlib.suppress(OSError):
+            key = key_of(f"{process}/fd/{number}")
+            if key is not None and key not in keys and _flags(process, number) & os.O_ACCMODE != os.O_RDONLY:
+                keys.add(key)
     return keys
 
 
@@ -149,13 +165,12 @@ def _registered(process: Path) -> set[Key]:
     The kernel does not say whether to write them. Of files it gives no lease (`in_use.is_open_for_writing`).
     """
     keys: set[Key] = set()
-    with contextlib.suppress(OSError):
-        for link in (process / "fd").iterdir():
-            with contextlib.suppress(OSError):
-                if str(link.readlink()) == _RING:
-                    names = _REGISTERED.findall(_kept_by(process / "fdinfo" / link.name))
-                    devices = (key_of(_seen_by(process, name)) for name in names)
-                    keys.update(key for key in devices if key is not None and key[0] == 0)
+    for number in _descriptors(process):
+        with contextlib.suppress(OSError):
+            if os.readlink(f"{process}/fd/{number}") == _RING:  # noqa: PTH115 # as `_descriptors`
+                names = _REGISTERED.findall(_kept_by(process / "fdinfo" / number))
+                devices = (key_of(_seen_by(process, name)) for name in names)
+                keys.update(key for key in devices if key is not None and key[0] == 0)
     return keys
 
 
@@ -178,11 +193,6 @@ def _seen_by(process: Path, name: str) -> Path:
     except OSError:
         return own
     return own if is_shared else process / "root" / own.relative_to("/")
-
-
-def _writable(fdinfo: Path) -> bool:
-    match = re.search(r"^flags:\s*([0-7]+)", fdinfo.read_text(), re.MULTILINE)
-    return match is not None and int(match.group(1), 8) & os.O_ACCMODE != os.O_RDONLY
 
 
 def _mapped_by(processes: Sequence[Path], lines: re.Pattern[str]) -> Iterator[set[Key]]:
@@ -223,11 +233,12 @@ def _mapped(process: Path, lines: re.Pattern[str]) -> set[Key]:
     """Return what is mapped by such lines of `maps`, also after it was closed."""
     keys: set[Key] = set()
     with contextlib.suppress(OSError):
-        text = (process / "maps").read_text(errors="replace")
-        for match in lines.finditer(text):
+        # A library is mapped in five parts, whose lines have the same device, inode and name.
+        parts = {match.group(2, 3, 4, 5): match[1] for match in lines.finditer(_read(f"{process}/maps"))}
+        for (major, minor, number, _), addresses in parts.items():
             # The link knows btrfs' and overlayfs' own device numbers; without privilege the line has to do.
-            key = key_of(process / "map_files" / match[1])
-            keys.add(key or (os.makedev(int(match[2], 16), int(match[3], 16)), int(match[4])))
+            key = key_of(f"{process}/map_files/{addresses}")
+            keys.add(key or (os.makedev(int(major, 16), int(minor, 16)), int(number)))
     return keys
 
 
