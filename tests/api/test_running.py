@@ -64,6 +64,7 @@ def test_a_run_beside_the_main_thread_works(data: Path, tmp_path: Path) -> None:
     assert found[0].status == "complete"
 
 
+@pytest.mark.in_turn
 def test_what_would_be_lost_is_refused_with_the_remedy_in_python(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_bytes(b"to be kept " * 100_000)

@@ -24,6 +24,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> loadstone.Study:
     return loadstone.sweep(JOB, iodepth=[1, 2], bs="4k", out=out, calibration=False)
 
 
+@pytest.mark.in_turn
 def test_a_sweep_has_a_run_for_each_combination(swept: loadstone.Study) -> None:
     assert swept.kind == "sweep"
     assert swept.points()["iodepth"].to_list() == [1, 2]

@@ -73,6 +73,7 @@ def test_an_order_of_one_file_has_no_effect(files: Path, capsys: pytest.CaptureF
     assert "--shuffle: has no effect" in capsys.readouterr().err
 
 
+@pytest.mark.in_turn
 def test_several_files_are_one_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = []
     for name, rw in (("reads", "randread"), ("writes", "randwrite")):

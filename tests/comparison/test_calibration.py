@@ -68,6 +68,7 @@ def test_a_thousand_pairs_are_judged_as_they_are() -> None:
             assert sum(getattr(one, way) for one in found) <= 0.041 * len(found), name
 
 
+@pytest.mark.in_turn
 def test_pairs_that_the_engine_measured_are_judged_as_they_are(tmp_path: Path) -> None:
     """One with a phase that is not valid, one slower by 10 % throughout, and one without a difference."""
     told = simulated_comparisons.judge([9_100_377, 9_101_321, 9_100_253])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_killed_at_every_step_everything_is_put_back(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.control.drill", str(tmp_path), "5"]
@@ -25,6 +26,7 @@ def test_killed_at_every_step_everything_is_put_back(tmp_path: Path) -> None:
     assert result["points"] >= 200
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_killed_on_a_full_file_system_nothing_is_changed_that_is_not_written_down(tmp_path: Path) -> None:
     if os.geteuid() != 0 or not shutil.which("mount"):

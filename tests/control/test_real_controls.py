@@ -181,6 +181,7 @@ def test_every_setting_of_a_queue_is_put_back_after_a_kill(mounted: tuple[str, P
     killed_and_restored(settings, tmp_path)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("control", ["write_cache", "max_sectors_kb"])
 def test_a_short_read_ahead_is_put_back_with_what_the_kernel_raises_it_with(
     mounted: tuple[str, Path], tmp_path: Path, control: str

@@ -43,6 +43,7 @@ def on_terminal(answer: str, *words: str, cwd: Path) -> tuple[int, str]:
     return code, talk.decode()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("answer", "code"), [("{path}", 0), ("yes", 2), ("", 2)])
 def test_asked_on_a_terminal(tmp_path: Path, answer: str, code: int) -> None:
     path = tmp_path / "precious"

@@ -28,6 +28,7 @@ ORDERLY = [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGPWR]
 AT_ONCE = [signal.SIGKILL, signal.SIGABRT, signal.SIGRTMIN]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("step", ["mkdir", "put_whole", "put"])
 def test_an_end_that_is_asked_for_while_the_bundle_begins_leaves_one_that_says_so(
     tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch

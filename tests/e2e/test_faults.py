@@ -100,6 +100,7 @@ def test_a_mounted_device_is_refused_with_the_evidence(backing: Path, tmp_path: 
         assert "ext4" in call("blkid", "-p", device)
 
 
+@pytest.mark.in_turn
 def test_a_signature_goes_with_consent_only(backing: Path, tmp_path: Path) -> None:
     with attached(backing) as device:
         call("mkfs.ext4", "-q", device)

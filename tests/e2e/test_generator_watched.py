@@ -39,6 +39,7 @@ number_ios=200
 """
 
 
+@pytest.mark.in_turn
 def test_a_stopped_engine_is_told_and_kept_out_of_the_latency(tmp_path: Path) -> None:
     needs_engine()
     words = ("run", job(tmp_path / "j.fio", PACED), "--out", "b", "--no-progress", "--json")

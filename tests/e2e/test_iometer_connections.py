@@ -105,6 +105,7 @@ def has_connections(row: dict[str, str], transactions: int) -> None:
     assert 0.75 * measured_ms < total_ms < 1.1 * measured_ms
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(("depth", "transactions"), [(1, 1), (8, 40)])
 def test_a_file_is_opened_for_so_many_ios_and_the_figures_come_back(
     tmp_path: Path, depth: int, transactions: int
@@ -140,6 +141,7 @@ def test_a_file_is_opened_for_so_many_ios_and_the_figures_come_back(
     assert "connection" in (tmp_path / "page.html").read_text()
 
 
+@pytest.mark.in_turn
 def test_on_a_device_each_worker_has_its_own_connection_and_others_have_none(tmp_path: Path) -> None:
     test = program.job(
         tmp_path / "t.icf",

@@ -48,6 +48,7 @@ def test_a_program_that_opens_a_target_for_writing_ends_the_run(tmp_path: Path, 
     assert "not known to be Loadstone's alone" in again.err
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_who_came_while_a_file_was_laid_out_is_seen(tmp_path: Path) -> None:
     text = WRITES.format(LONG_S, tmp_path / "data", "psync").replace("size=4m", "size=1g\nfallocate=none")
@@ -71,6 +72,7 @@ def test_a_loop_device_over_a_target_ends_the_run(tmp_path: Path) -> None:
     assert f"it backs {device.removeprefix('/dev/')}" in done.err
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_a_device_that_a_program_begins_to_write_ends_the_run(tmp_path: Path) -> None:
     with devices.attached(devices.empty(tmp_path / "image", 8 << 20)) as device:
@@ -83,6 +85,7 @@ def test_a_device_that_a_program_begins_to_write_ends_the_run(tmp_path: Path) ->
     assert f"{device} came into use" in done.err
 
 
+@pytest.mark.in_turn
 def test_who_only_reads_or_is_gone_again_ends_nothing(tmp_path: Path) -> None:
     load = writing(tmp_path, tmp_path / "data", seconds=6)
     with Popen([sys.executable, "-c", OPENS, tmp_path / "data", "rb"], stdin=PIPE) as reader:
@@ -110,6 +113,7 @@ def written_once(directory: Path, target: object, seconds: int = 3) -> str:
     return str(events(directory / "b"))
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_what_another_program_wrote_inside_a_target_is_not_written_over_again(tmp_path: Path) -> None:
     words = written_once(tmp_path, tmp_path / "data")
@@ -119,6 +123,7 @@ def test_what_another_program_wrote_inside_a_target_is_not_written_over_again(tm
     assert "not known to be Loadstone's alone" in again.err
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_a_device_that_another_program_wrote_to_is_not_known_to_the_next_run(tmp_path: Path) -> None:
     first, second = (tmp_path / "b" / "runs" / name for name in ("001-repeat-1", "002-repeat-2"))
@@ -135,6 +140,7 @@ def test_a_device_that_another_program_wrote_to_is_not_known_to_the_next_run(tmp
     assert "start" not in kinds(second)
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_what_another_program_wrote_while_a_file_was_laid_out_is_known(tmp_path: Path) -> None:
     text = WRITES.format(1, tmp_path / "data", "psync").replace("size=4m", "size=512m\nfallocate=none")
@@ -150,6 +156,7 @@ def test_what_another_program_wrote_while_a_file_was_laid_out_is_known(tmp_path:
     assert f"another program wrote to {tmp_path}/data during the run" in str(events(tmp_path / "b"))
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_the_engine_and_who_only_reads_are_nobody_who_wrote(tmp_path: Path) -> None:
     load = writing(tmp_path, tmp_path / "data", seconds=2)

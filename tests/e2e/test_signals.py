@@ -134,6 +134,7 @@ def test_sigusr1_prints_the_results_so_far_in_the_form_asked_for_and_goes_on(for
         assert out.count("Starting 1 process") == 1
 
 
+@pytest.mark.in_turn
 def test_nothing_stays_after_the_program_was_killed_and_another_was_run(place: Path) -> None:
     script = f"{FIO} > out 2> err & p=$!; {STARTED}; kill -KILL $p; wait $p; sleep 1"
     shell(script, place)

@@ -66,6 +66,7 @@ def test_a_study_that_is_killed_tells_what_the_run_it_was_in_has_measured(
     assert "All runs together" not in page
 
 
+@pytest.mark.in_turn
 def test_until_stops_at_the_latest_when_time_is_up(tmp_path: Path) -> None:
     done = run("run", reader(tmp_path), "--until", "0.0001%,3s", "--out", "s", "--no-report", cwd=tmp_path)
     assert done.code == 0, done.err
@@ -126,6 +127,7 @@ def test_a_curve_measures_its_maximum_and_shares_of_it(tmp_path: Path) -> None:
         assert plans[0] == plans[1]
 
 
+@pytest.mark.in_turn
 def test_a_signal_ends_a_study_and_keeps_its_runs(tmp_path: Path) -> None:
     process = start("run", reader(tmp_path, 30), "--repeat", "3", "--out", "s", "--no-report", cwd=tmp_path)
     ticks(tmp_path / "s" / "runs" / "001-repeat-1")
@@ -167,6 +169,7 @@ levels = ["4k", "8k"]
 """
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     "words",
     [
@@ -197,6 +200,7 @@ def test_a_refusal_stands_alone_and_first(tmp_path: Path, words: tuple[str, ...]
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
+@pytest.mark.in_turn
 def test_the_length_of_a_study_is_said_when_no_run_is_refused(tmp_path: Path) -> None:
     done = run("sweep", reader(tmp_path), "--bs", "4k,8k", "--out", "s", cwd=tmp_path)
     assert done.code == 0, done.err

@@ -199,6 +199,7 @@ def test_what_a_format_deletes_is_measured_where_the_tree_is_ours_and_the_same(t
     assert len(files(tmp_path)) == count
 
 
+@pytest.mark.in_turn
 def test_clean_leaves_what_is_not_of_a_tree(tmp_path: Path) -> None:
     text = "fwd=w,fsd=fsd1\nrd=r,fwd=w,fwdrate=max,elapsed=4,format={}\n"
     study(tmp_path, text.format("only"))
@@ -239,6 +240,7 @@ def test_a_tree_that_nobody_marked_is_not_touched(tmp_path: Path) -> None:
     assert not (tmp_path / "study").exists()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("operation", ["copy", "move", "write"])
 @pytest.mark.parametrize("verb", ["run", "plan"])
 def test_a_tree_that_only_a_later_run_changes_is_asked_for_before_the_first(
@@ -350,6 +352,7 @@ def test_a_close_counts_and_leaves_the_files_as_they_were(tmp_path: Path) -> Non
     assert sorted({path.stat().st_size for path in files(tmp_path)}) == [4096, 20480]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", ["vdb_f0002.file", "vdb_f0077.file"])
 def test_a_file_that_is_moved_into_a_tree_during_a_run_is_kept_then_and_later(
     tmp_path: Path, name: str
@@ -384,6 +387,7 @@ def test_a_file_that_is_moved_into_a_tree_during_a_run_is_kept_then_and_later(
         assert placed.read_text() == "two years of work"
 
 
+@pytest.mark.in_turn
 def test_what_somebody_appends_to_a_file_of_a_tree_needs_consent_afterwards(tmp_path: Path) -> None:
     """The tree was sealed with it, and the next format removed it without a question."""
     text = "fwd=fwd1,fsd=fsd1,operation=write,xfersize=4k\nrd=rd1,fwd=fwd1,fwdrate=20,{}\n"

@@ -169,6 +169,7 @@ def test_joined_storages_have_pages_of_their_own(tmp_path: Path) -> None:
     assert rates[0] == pytest.approx(rates[2] / 2, rel=0.25)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("job", [RAW, FILES])
 def test_a_table_that_cannot_be_read_on_for_a_moment_ends_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: str
@@ -191,6 +192,7 @@ def test_a_table_that_cannot_be_read_on_for_a_moment_ends_no_run(
     same(tmp_path / "out", tmp_path / "study", tmp_path)
 
 
+@pytest.mark.in_turn
 def test_a_log_that_cannot_be_read_on_for_a_moment_ends_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -140,6 +140,7 @@ def test_errors_of_plots_are_those_of_their_means(blocks: int, runs: int, seed: 
     assert fit.between_plots(fitted, contrast, plots) == pytest.approx(1.0)
 
 
+@pytest.mark.in_turn
 def test_a_noisy_level_is_about_as_noisy_as_it_is_although_its_blocks_are_shared() -> None:
     chance, blocks = np.random.default_rng(5), 60
     group = np.tile([0, 1, 2], blocks)

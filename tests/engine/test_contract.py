@@ -73,6 +73,7 @@ def places(part: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(value, (*above, key))
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", ["rich", "tree", "sim"])
 def test_no_field_of_a_plan_may_be_absent_not_even_one_that_may_be_null(name: str, tmp_path: Path) -> None:
     text = (PLANS / f"{name}.json").read_text()

@@ -55,6 +55,7 @@ def test_a_kernel_thread_can_submit(tmp_path: Path, read_percent: int) -> None:
     assert outcome.total("ops", op=0) + outcome.total("ops", op=1) >= 4_900
 
 
+@pytest.mark.in_turn
 def test_the_record_of_every_io_is_whole_and_bounded(tmp_path: Path) -> None:
     count = 1_500_000  # 100 MB of records, made faster than they can be written
     virtual = target("", "virtual", 1 << 30)

@@ -180,6 +180,7 @@ def count_wake_ups(where: Path, seconds: int) -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before
 
 
+@pytest.mark.in_turn
 def test_waiting_for_an_engine_costs_next_to_nothing(tmp_path: Path) -> None:
     """Counted in wake-ups, which are ours, not in time, which is the machine's.
 

@@ -40,6 +40,7 @@ def changes_of(target: str | Path, change: Callable[[], object], *, killed: bool
     return [why for _, why in target_record.others(recorded, now, killed=killed)]
 
 
+@pytest.mark.in_turn
 def test_a_loop_device_of_another_file_is_another_one_and_of_the_same_it_is_not(
     device: str, tmp_path: Path
 ) -> None:
@@ -103,6 +104,7 @@ def test_a_file_that_a_killed_run_made_is_its_own_and_a_stranger_s_is_not(point:
     assert changes_of(target, make) == ["something else made it"]
 
 
+@pytest.mark.in_turn
 def test_a_file_system_mounted_again_is_the_same_and_another_one_or_a_copy_is_not(
     device: str, point: Path, tmp_path: Path
 ) -> None:
@@ -188,6 +190,7 @@ def stopped(device: str, tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
+@pytest.mark.in_turn
 def test_resume_refuses_another_device_and_goes_on_with_consent(
     device: str, stopped: Path, tmp_path: Path
 ) -> None:
@@ -215,6 +218,7 @@ def test_resume_refuses_another_device_and_goes_on_with_consent(
     assert str(other) in target.device
 
 
+@pytest.mark.in_turn
 def test_consent_to_another_target_without_effect_is_refused(
     device: str, stopped: Path, tmp_path: Path
 ) -> None:
@@ -226,6 +230,7 @@ def test_consent_to_another_target_without_effect_is_refused(
     assert "--other-target" in done.err
 
 
+@pytest.mark.in_turn
 def test_what_is_typed_on_a_terminal_agrees_to_one_target(device: str, stopped: Path, tmp_path: Path) -> None:
     attach_again(device, empty(tmp_path / "other", SIZE))
     asked: list[str] = []

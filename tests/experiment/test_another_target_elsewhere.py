@@ -111,6 +111,7 @@ def stop_after_the_first(
     return out
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_resume_refuses_another_file_system_under_a_layout_that_mounts_it(
     device: str, tmp_path: Path
@@ -140,6 +141,7 @@ def test_resume_refuses_another_file_system_under_a_layout_that_mounts_it(
     assert after["usual"].file_system == after["noatime"].file_system != before["usual"].file_system
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_resume_goes_on_with_the_file_system_that_a_layout_mounted_before(
     device: str, tmp_path: Path
@@ -185,6 +187,7 @@ def test_what_is_new_at_each_mount_is_no_other_target(tmp_path: Path) -> None:
         call("umount", str(tmp_path))
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 @pytest.mark.parametrize("manager", ["btrfs", "lvm"])
 def test_resume_refuses_another_device_under_a_layout_that_is_built(tmp_path: Path, manager: str) -> None:

@@ -178,6 +178,7 @@ levels = ["one", "other"]
 """
 
 
+@pytest.mark.in_turn
 def test_a_budget_without_room_for_the_first_run_on_a_layout_is_refused_before_it(tmp_path: Path) -> None:
     """Its load is planned when the layout stands: a study was begun, and ended without a run."""
     needs_engine()

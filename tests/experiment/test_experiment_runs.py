@@ -186,6 +186,7 @@ def test_no_number_rests_on_a_run_in_which_somebody_changed_what_is_for_all(
         assert len(observations(out).rows) == 8
 
 
+@pytest.mark.in_turn
 def test_what_cannot_be_put_back_ends_it_with_1(tmp_path: Path) -> None:
     host, prepared = MachineOfFiles(tmp_path), prepare(written(tmp_path))
 
@@ -275,6 +276,7 @@ def test_no_run_is_begun_without_what_is_for_all_runs(
     assert not list(host.state.glob("*"))
 
 
+@pytest.mark.in_turn
 def test_a_level_that_only_the_kernel_refuses_is_said_before_the_first_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,6 +354,7 @@ def test_a_budget_smaller_than_a_block_is_told(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.in_turn
 def test_commands_need_a_permission(tmp_path: Path) -> None:
     text = FILE.replace("repeats = 2", "repeats = 1").replace("levels = [1, 4]", "levels = [1, 2]")
     text = text.replace('control = "sysctl"\nsubject = "vm.swappiness"\nlevels = [60, 10]', "COMMAND")
@@ -488,6 +491,7 @@ def test_a_run_of_one_factor_at_a_time_is_told_by_what_differs(tmp_path: Path) -
     ]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("target", "factor", "place"),
     [
@@ -514,6 +518,7 @@ ON_A_FILE = FILE.replace('"null", rw = "randread"', '"psync", rw = "randwrite"')
 STATES = '\n[[factors]]\nname = "state"\nkind = "allocation"\nlevels = ["new", "preallocated"]\n'
 
 
+@pytest.mark.in_turn
 def test_a_new_file_has_no_room_before_the_load(tmp_path: Path) -> None:
     """fio's default allocates it: `new` was what `preallocated` is, all 8 MiB of it after 20 writes."""
     text = ON_A_FILE.replace('size = "1g"', f'size = "1m"\ntargets = ["{tmp_path}/data"]') + STATES
@@ -543,6 +548,7 @@ def test_what_makes_a_new_file_another_state_is_refused(tmp_path: Path, option: 
     assert told.value.where.option == "factors.state.levels"
 
 
+@pytest.mark.in_turn
 def test_what_was_taken_is_not_rehearsed_again_where_a_level_is_left_out(tmp_path: Path) -> None:
     """All of it was set once more, layouts built once more."""
     host, done = MachineOfFiles(tmp_path), tmp_path / "done"
@@ -571,6 +577,7 @@ def test_a_fraction_fits_its_budget(tmp_path: Path) -> None:
     assert prepared.length_s <= 34
 
 
+@pytest.mark.in_turn
 def test_a_fraction_tells_parts_of_interactions_in_main_effects(tmp_path: Path) -> None:
     more = '[[factors]]\nname = "NAME"\noption = "OPTION"\nlevels = [LEVELS]\n'
     text = FILE.replace('runtime = "2s"', 'runtime = "2s"\ndesign = "fraction"\nbudget = { time = "45s" }')
@@ -617,6 +624,7 @@ def test_what_a_control_can_be_of_is_told(
     assert all(words in reason for reason in reasons)
 
 
+@pytest.mark.in_turn
 def test_a_second_metric_of_one_name_and_targets_without_effect_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has 'iops' twice"):
         prepare(written(tmp_path, f'metrics = ["iops", "iops"]\n{FILE}'))

@@ -151,6 +151,7 @@ def test_a_parameter_that_is_none_is_told() -> None:
     assert caught.value.hint == "did you mean 'disks'?"
 
 
+@pytest.mark.in_turn
 def test_a_parameter_that_is_none_is_told_where_it_was_given(tmp_path: Path) -> None:
     file = tmp_path / "x.toml"
     file.write_text(WHOLE)

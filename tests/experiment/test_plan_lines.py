@@ -76,6 +76,7 @@ def test_only_what_measures_too_short_is_said_to_be(
         assert short in str(announcement.too_short).replace(units.THIN, " ")
 
 
+@pytest.mark.in_turn
 def test_a_plan_of_what_is_missing_counts_no_rehearsal(tmp_path: Path) -> None:
     """Levels were set once when it began; `resume` does not set them again for that."""
     prepared = prepare(file_of(tmp_path, factor=COMMANDS), ReadOptionsOfExperiment(allow_exec=True))

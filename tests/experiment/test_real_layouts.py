@@ -279,6 +279,7 @@ def test_what_another_mount_namespace_holds_for_a_while_is_waited_for_and_told(
     assert re.search(r"(10\smin|9\smin \d+\ss) at most$", line)
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_ctrl_c_ends_the_wait_for_another_mount_namespace(
     devices: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -323,6 +324,7 @@ def test_a_file_system_is_filled_and_emptied(devices: list[str], tmp_path: Path)
             own.set("fill_level", made.volumes[0], "full")
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_btrfs_is_as_full_as_was_asked_for_each_time(devices: list[str], tmp_path: Path) -> None:
     """It tells what is used when it commits: what was filled after it had been emptied was 3 % full."""

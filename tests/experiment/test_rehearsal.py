@@ -181,6 +181,7 @@ def on_layouts(devices: list[str], layouts: dict[str, str], factors: str, settin
     )  # fmt: skip
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_a_plan_tells_what_the_rehearsal_takes_and_how_often_layouts_are_built(
     devices: list[str], tmp_path: Path
@@ -218,6 +219,7 @@ def test_a_layout_that_cannot_be_built_is_said_before(devices: list[str], tmp_pa
     assert done.stdout == ""
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_what_is_of_a_volume_is_tried_on_each_layout(devices: list[str], tmp_path: Path) -> None:
     layouts = {"each": 'filesystem = "ext4"', "second": 'filesystem = "ext4"\nmkfs_options = ["-m", "0"]'}
@@ -228,6 +230,7 @@ def test_what_is_of_a_volume_is_tried_on_each_layout(devices: list[str], tmp_pat
     assert why["mount", "commit=odd"].startswith(("with layout each: ", "with layout second: "))
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_a_setting_of_a_volume_is_of_each(devices: list[str], tmp_path: Path) -> None:
     """Only the first volume of several had it; and one for all runs was set on no volume at all."""

@@ -255,6 +255,7 @@ def interrupted(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.in_turn
 def test_what_another_resume_did_meanwhile_is_not_done_twice(tmp_path: Path) -> None:
     """The study was read before it was claimed: what the other one did was lost, and done again."""
     host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
@@ -270,6 +271,7 @@ def test_what_another_resume_did_meanwhile_is_not_done_twice(tmp_path: Path) -> 
     assert len(observations(out).rows) == 8
 
 
+@pytest.mark.in_turn
 def test_runs_of_another_host_or_kernel_are_told_before_and_in_the_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,6 +292,7 @@ def test_runs_of_another_host_or_kernel_are_told_before_and_in_the_report(
     assert f"different hosts or kernels: {own} (3 runs); another, Linux 7.0 (5 runs)." in doubt
 
 
+@pytest.mark.in_turn
 def test_what_is_missing_takes_as_long_as_what_was_done(tmp_path: Path) -> None:
     """2 s beside each run are assumed; three runs of 2 s in a session of 9 s took 1 s beside each."""
     host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"

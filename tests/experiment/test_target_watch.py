@@ -92,6 +92,7 @@ def test_a_device_that_is_detached_or_another_one_is_noticed(device: str, tmp_pa
     call("losetup", device, str(other))
 
 
+@pytest.mark.in_turn
 def test_a_mount_that_is_gone_or_another_one_is_noticed(device: str, point: Path) -> None:
     target = str(point / "data")
     assert changes_of(target, lambda: call("mount", "-o", "remount,noatime", str(point))) == [
@@ -138,6 +139,7 @@ def test_another_file_under_the_number_of_the_first_is_noticed(point: Path) -> N
     assert target.stat().st_ino == number
 
 
+@pytest.mark.in_turn
 def test_a_layout_that_something_took_away_is_noticed_and_what_is_left_of_it_goes(
     device: str, tmp_path: Path
 ) -> None:

@@ -407,6 +407,7 @@ def test_what_takes_the_name_of_a_target_while_somebody_is_asked_is_not_prepared
     assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
 
 
+@pytest.mark.in_turn
 @pytest.mark.drawn(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_names_that_change_places_at_drawn_moments_lend_nobody_a_mark(tmp_path: Path, seed: int) -> None:

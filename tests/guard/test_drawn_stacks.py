@@ -209,6 +209,7 @@ def drawn(folder: Path, seed: int) -> Iterator[tuple[str, bool, bool]]:
             yield told, meets, bool(found.in_use)
 
 
+@pytest.mark.in_turn
 def test_what_meets_a_use_is_refused_whatever_it_is_called(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("devices need root")

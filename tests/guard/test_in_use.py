@@ -109,6 +109,7 @@ def test_reading_a_file_is_no_use_that_forbids_to_write(how: str, database: Path
         assert uses(database) == []
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("how", HARMLESS)
 def test_consent_is_none_to_change_what_somebody_else_reads(how: str, database: Path) -> None:
     """The base of a disk image, which an idle emulator has open and does not write."""
@@ -415,6 +416,7 @@ def test_a_file_that_is_mounted_without_a_loop_device_is_in_use(tmp_path: Path, 
     assert uses(image) == []
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 @pytest.mark.parametrize("make", [stacks.mounted_and_renamed, stacks.data_of_a_mounted_image])
 def test_a_file_of_a_mounted_image_is_in_use_by_a_name_that_no_mount_tells(

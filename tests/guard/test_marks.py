@@ -281,6 +281,7 @@ def test_what_others_have_open_when_a_run_ends_is_not_sealed(tmp_path: Path) -> 
         guard.secure(one(path), consent)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("was_there", [False, True])
 def test_what_somebody_appends_during_a_run_is_not_sealed(tmp_path: Path, was_there: bool) -> None:
     """Nobody saw the file open, and the next run of a larger `size` wrote over what was appended."""
@@ -340,6 +341,7 @@ def test_a_layout_that_was_stopped_does_not_count_and_is_done_again(tmp_path: Pa
     guard.secure(layout, guard.Consent())
 
 
+@pytest.mark.in_turn
 def test_a_layout_that_was_killed_is_not_cut_without_consent(tmp_path: Path) -> None:
     path = tmp_path / "x"
     layout = plan(target(str(path), create=True, layout=LAYOUT), read=100, write=0)

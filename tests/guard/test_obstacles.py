@@ -173,6 +173,7 @@ def test_a_limit_on_file_sizes(file: Path) -> None:
     assert "ulimit -f" in str(error.hint)
 
 
+@pytest.mark.in_turn
 @root
 @needs_root
 def test_every_verb_finds_it_before_the_load(file: Path, tmp_path: Path) -> None:

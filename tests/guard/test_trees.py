@@ -47,6 +47,7 @@ def tree(anchor: Path) -> Path:
     return anchor
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("rd", [",format=yes", ""])
 def test_a_tree_that_nobody_marked_needs_consent(tmp_path: Path, rd: str) -> None:
     made = plan(tree(tmp_path / "t"), "write", rd)
@@ -90,6 +91,7 @@ def test_a_sealed_tree_needs_none_and_may_be_renamed(tmp_path: Path) -> None:
     guard.secure(plan(renamed, "write"), guard.Consent())
 
 
+@pytest.mark.in_turn
 def test_the_control_file_of_vdbench_is_no_consent_and_goes(tmp_path: Path) -> None:
     anchor = tree(tmp_path / "t")
     (anchor / CONTROL_FILE).write_text(CONTROL)
@@ -167,6 +169,7 @@ def test_a_tree_that_the_engine_did_not_look_at_again_is_not_sealed(tmp_path: Pa
     assert "the run that changed it last did not end" in refusal(anchor)
 
 
+@pytest.mark.in_turn
 def test_a_run_that_did_not_begin_vouches_for_what_was_vouched_for(tmp_path: Path) -> None:
     anchor = sealed(tmp_path / "t")
     hold(plan(anchor, "write"), guard.Consent()).seal()
@@ -190,6 +193,7 @@ def test_the_engine_is_told_until_when_files_are_vouched_for(tmp_path: Path) -> 
     assert hold(plan(mixed, "write"), agreed).plan.trees[0].vouched_ns is None
 
 
+@pytest.mark.in_turn
 def test_consent_does_not_make_a_tree_loadstones(tmp_path: Path) -> None:
     anchor = tree(tmp_path / "t")
     agreed = guard.Consent(frozenset({str(anchor)}))
@@ -238,6 +242,7 @@ def mark_moved(anchor: Path) -> None:
     (anchor.parent / "first" / MARK).rename(anchor / MARK)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("change", [overwritten, replaced, put_in, copied, mark_copied, mark_moved])
 def test_what_others_did_to_a_sealed_tree_is_seen(tmp_path: Path, change: Callable[[Path], None]) -> None:
     anchor = sealed(tmp_path / "t")
@@ -344,6 +349,7 @@ def exfat(tmp_path: Path) -> Iterator[Path]:
             call("umount", str(point))
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_what_is_put_into_a_tree_on_exfat_is_seen(exfat: Path) -> None:
     """Found from outside: changed in place, moved in and copied, each with its times; all were lost."""

@@ -239,6 +239,7 @@ def hears_and_obeys(plane: ControlPlane, scheduler: str | None) -> None:
     assert '{"do": "alive"}' not in ordered[2:]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("whose", ["ours", "somebody else's"])
 def test_words_go_by_the_connections_of_the_scheduler_whoever_it_belongs_to(whose: str) -> None:
     """Each word went through events, a client and its pickles: 64 hosts took 10.8 % of a CPU, limit 5.

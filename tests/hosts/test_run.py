@@ -111,6 +111,7 @@ def test_nothing_is_written_where_two_hosts_see_the_same_file(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("stays", [False, True])
 def test_hosts_of_one_kernel_that_saw_each_other_look_are_not_taken_for_users(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, stays: bool
@@ -154,6 +155,7 @@ do_verify=0
 """
 
 
+@pytest.mark.in_turn
 def test_the_journals_of_hosts_are_read_back_from_their_own_bundles(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -176,6 +178,7 @@ def test_the_journals_of_hosts_are_read_back_from_their_own_bundles(
         assert json.loads(capsys.readouterr().out)["total"]["bytes"] == 1 << 19
 
 
+@pytest.mark.in_turn
 def test_consent_is_for_one_device_of_one_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = JOB.replace("randread", "randwrite")
     assert run(tmp_path, "--i-accept-data-loss", str(tmp_path / "data"), text=text) == 2

@@ -66,6 +66,7 @@ def archive() -> bytes:
     return b"mine/notes".ljust(257, b"\0") + b"ustar  \0" + b"lines that somebody wrote\n" * 2000
 
 
+@pytest.mark.in_turn
 @pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
 @pytest.mark.parametrize("kind", ["a new file and an archive", "two devices"])
 def test_what_only_the_second_host_has_under_a_name_is_refused_there(tmp_path: Path, kind: str) -> None:

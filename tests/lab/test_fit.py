@@ -222,6 +222,7 @@ def test_a_frequency_never_falls_and_a_step_is_flat() -> None:
     assert made.of(-0.1) < 0.02 < 0.98 < made.of(1.1)
 
 
+@pytest.mark.in_turn
 def test_a_fit_that_saw_no_limiter_does_not_believe_one(sample: model.FitSample) -> None:
     """Seed 100021, a limit on I/Os in flight: explanations gave the storage 34 %, and such a fit 97 %."""
 

@@ -105,6 +105,7 @@ def test_the_path_of_a_shown_directory_goes_on_to_its_disk(stage: Stage) -> None
     assert not any("bindfs" in gap for gap in path.gaps)
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bindfs") is None, reason="not installed: bindfs")

@@ -65,6 +65,7 @@ def test_zram_stores_what_it_could(algorithm: str) -> None:
                 assert abs(stored - (100 - percent)) <= TOLERANCE_POINTS
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 @needs_zram
 def test_zram_keeps_a_page_whole_that_shrinks_too_little() -> None:

@@ -137,6 +137,7 @@ def test_a_limit_says_which_share_decided_it_and_where_nothing_did(tmp_path: Pat
     assert not re.search(r"closed loop .* limit", text)
 
 
+@pytest.mark.in_turn
 def test_a_limit_that_lower_loads_leave_open_is_not_broken_at_every_load(curved: StudyPage) -> None:
     found = curves(curved.runs, read_slo("mean<200us"))[0]
     loads = [dataclasses.replace(load, keeps=None if load.percent == 10 else False) for load in found.loads]

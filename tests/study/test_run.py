@@ -204,6 +204,7 @@ def test_a_run_that_cannot_be_resolved_is_found_before_the_first_starts(tmp_path
     assert not (tmp_path / "s").exists()
 
 
+@pytest.mark.in_turn
 def test_consent_is_asked_once_for_all_runs(tmp_path: Path) -> None:
     target = tmp_path / "data"
     target.write_text("somebody's notes\n" * 4096)

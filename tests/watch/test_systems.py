@@ -347,6 +347,7 @@ def test_a_date_beyond_all_calendars_says_nothing() -> None:
 NONSENSE = ("9" * 5000, "inf", "nan", "-1", "1e999", "²", "", "\x04", "1.2.3")
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("wrong", NONSENSE)
 @pytest.mark.parametrize(
     ("system", "text"),

@@ -378,6 +378,7 @@ def snmp(port: int, tmp_path: Path, secrets: dict[str, str], timeout_s: float = 
     return Snmp(address(f"nas=snmp://127.0.0.1:{port}", secrets=file), timeout_s=timeout_s)
 
 
+@pytest.mark.in_turn
 def test_an_agent_by_community_and_by_user(agent: int, tmp_path: Path) -> None:
     for secrets in (
         {"community": "right"},

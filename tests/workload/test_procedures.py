@@ -162,6 +162,7 @@ def test_a_cell_does_what_it_says(index: int, tmp_path: Path) -> None:
     assert 100 * follows / ios.height == pytest.approx(100 - random, abs=1)
 
 
+@pytest.mark.in_turn
 def test_a_cross_stimulus_is_sequential_random_and_sequential_again(tmp_path: Path) -> None:
     workload = catalogue.load("snia-pts-cross-stimulus-recovery-like").workload({"random": "5400"})
     assert [(job.name, job.limits.runtime_ns, job.schedule.stonewall) for job in workload.jobs] == [
