@@ -82,7 +82,9 @@ def test_all_is_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = RememberedProgress()
     outcome = run(tmp_path, monkeypatch, DONE, seen)
     assert (outcome.status, outcome.exit_code, outcome.error) == ("complete", 0, None)
-    assert seen.kinds == ["hello", "start", "stream_end", "end", "engine_exit"]
+    # On a host with too much to do an engine that means well is silent for a while, too.
+    events = [kind for kind in seen.kinds if kind != "silent"]
+    assert events == ["hello", "start", "stream_end", "end", "engine_exit"]
     assert seen.finished == 1
     bundle = Bundle.open(tmp_path / "b")
     assert bundle.manifest["exit_code"] == 0
