@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import gc
 import os
 import pickle
 import signal
@@ -128,6 +129,8 @@ def _serve(work: Callable[[], object], parent: Connection, doing: str, keep: Ite
     """Do the work and leave, whatever happens: nothing of the parent's may be run here."""
     global _to_parent  # noqa: PLW0603 # one per process, set where the process begins
     code = 1
+    # A look for garbage among the parent's objects would copy every page that is shared with it.
+    gc.freeze()
     try:
         try:
             _let_go({parent.fileno(), *keep})
