@@ -60,8 +60,9 @@ def test_zeros_in_place_of_samples_are_damage_and_not_an_end(tmp_path: Path) -> 
         told: list[str] = []
         found = sum(one.height for one in arrows.pieces(path, layout.SAMPLES, told.append))
         assert least <= found < rows
-        assert len(told) == 1
         assert "samples.arrows is damaged from byte" in told[0]
+        # The interval in which the zeros begin may have its length, and is told by itself then.
+        assert told[1:] in ([], ["samples.arrows: 1 of its intervals cannot be read"])
 
 
 def test_a_length_that_would_hide_what_comes_after_it_is_damage(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -314,30 +315,34 @@ def _write_samples(
     schema = arrow_schema(layout.SAMPLES)
     interval_ns = run.plan.interval_ns
     length_ns = int(seconds * 1e9)
-    number, unit_jobs = 0, _jobs_of_units(jobs)
+    rows: list[dict[str, Any]] = []
+    ends: list[int] = []
+    unit_jobs = _jobs_of_units(jobs)
+    for stage in range(stages):
+        origin_ns = stage * length_ns
+        for at_ns in range(0, length_ns, interval_ns):
+            end_ns = min(at_ns + interval_ns, length_ns)
+            for index, cell in enumerate(run.plan.cells):
+                job = unit_jobs[cell.unit]
+                if job.stage != stage:
+                    continue
+                ramp = at_ns < job.ramp_s * 1e9
+                clones = 1 if job.keep_clones_apart else job.clones
+                for op, hz in job.ops_hz.items():
+                    count = int(rng.poisson(hz * clones * (end_ns - at_ns) / 1e9))
+                    rows.append(_row(run, rng, job, (index, cell.unit, op), count, ramp=ramp))
+                    rows[-1] |= {
+                        "interval": len(ends),
+                        "start_ns": origin_ns + at_ns,
+                        "end_ns": origin_ns + end_ns,
+                        "stage": stage,
+                    }
+            ends.append(len(rows))
+    # As the engine, a batch for each interval; one table for all takes a tenth of the time of making each.
+    table = pa.Table.from_pylist(rows, schema=schema)
     with (run.path / "samples.arrows").open("wb") as file, pa.ipc.new_stream(file, schema) as out:
-        for stage in range(stages):
-            origin_ns = stage * length_ns
-            for at_ns in range(0, length_ns, interval_ns):
-                end_ns = min(at_ns + interval_ns, length_ns)
-                rows = []
-                for index, cell in enumerate(run.plan.cells):
-                    job = unit_jobs[cell.unit]
-                    if job.stage != stage:
-                        continue
-                    ramp = at_ns < job.ramp_s * 1e9
-                    clones = 1 if job.keep_clones_apart else job.clones
-                    for op, hz in job.ops_hz.items():
-                        count = int(rng.poisson(hz * clones * (end_ns - at_ns) / 1e9))
-                        rows.append(_row(run, rng, job, (index, cell.unit, op), count, ramp=ramp))
-                        rows[-1] |= {
-                            "interval": number,
-                            "start_ns": origin_ns + at_ns,
-                            "end_ns": origin_ns + end_ns,
-                            "stage": stage,
-                        }
-                out.write_table(pa.Table.from_pylist(rows, schema=schema))
-                number += 1
+        for start, end in pairwise((0, *ends)):
+            out.write_table(table.slice(start, end - start))
 
 
 def _row(
