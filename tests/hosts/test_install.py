@@ -62,21 +62,75 @@ def test_a_host_that_cannot_have_it_is_told_why(
     assert raised.value.message.endswith(said)
 
 
+def environment(path: Path) -> Path:
+    """Make what is left of an environment of ours."""
+    (path / "bin").mkdir(parents=True)
+    (path / "bin" / "loadstone-engine").touch()
+    (path / "pyvenv.cfg").touch()
+    return path
+
+
+def put(place: Path, mark: str) -> set[str]:
+    subprocess.run(["sh", "-c", install.put_in_place(str(place), mark)], check=True)
+    assert (place / "venv").readlink() == Path(f"versions/{mark}")
+    return {path.name for path in (place / "versions").iterdir()}
+
+
 def test_what_was_there_goes_when_the_next_one_has_come(tmp_path: Path) -> None:
     """It was overwritten first, also where the new one could not be installed."""
     place = tmp_path / "place"
-    for name in ("versions/2", "versions/3", "versions/4", "venv", "incoming-9"):
-        (place / name).mkdir(parents=True)
+    for name in ("versions/2", "versions/3", "versions/4", "venv"):
+        environment(place / name)
     (place / "venv" / "here").touch()
-
-    def put(mark: str) -> set[str]:
-        script = install.PUT_IN_PLACE.format(place=place, mark=mark)
-        subprocess.run(["sh", "-c", script], check=True)
-        assert (place / "venv").readlink() == Path(f"versions/{mark}")
-        return {path.name for path in (place / "versions").iterdir()}
-
-    assert put("2") == {"2", "before-2"}
+    (place / "incoming-1.0-9").mkdir()
+    (place / "incoming-1.0-9" / "loadstone.whl").touch()
+    assert put(place, "2") == {"2", "before-2"}
     assert (place / "versions" / "before-2" / "here").exists()
-    (place / "versions" / "3").mkdir()
-    assert put("3") == {"2", "3"}
-    assert not (place / "incoming-9").exists()
+    environment(place / "versions" / "3")
+    assert put(place, "3") == {"2", "3"}
+    assert not (place / "incoming-1.0-9").exists()
+
+
+def test_nobodys_files_are_removed_where_it_is_installed(tmp_path: Path) -> None:
+    """Another program of that name may have files there: all of `versions`, `wheels`, `incoming-*` went."""
+    place, elsewhere = tmp_path / "place", tmp_path / "elsewhere"
+    (elsewhere / "bin").mkdir(parents=True)
+    names = [
+        "versions/saved/game.dat",
+        "versions/notes",
+        "wheels/a.whl",
+        "incoming-mail/letter",
+        "incoming-2",
+    ]
+    names += ["incoming-1.0-9/notes.txt"]
+    for path in (*(place / name for name in names), elsewhere / "a.whl", elsewhere / "pyvenv.cfg"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("somebody's")
+    (elsewhere / "bin" / "loadstone-engine").touch()
+    (place / "incoming-1.0-8").symlink_to(elsewhere)
+    (place / "versions" / "link").symlink_to(elsewhere)
+    environment(place / "versions" / "2")
+    assert put(place, "2") == {"2", "saved", "notes", "link"}
+    assert [(place / name).read_text() for name in names] == ["somebody's"] * len(names)
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["a.whl", "bin", "pyvenv.cfg"]
+
+
+@pytest.mark.parametrize("kind", ["directory", "file", "link"])
+def test_an_environment_that_is_somebodys_is_not_taken_away(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "place"
+    environment(place / "versions" / "2")
+    venv = place / "venv"
+    match kind:
+        case "directory":
+            venv.mkdir()
+            (venv / "pyvenv.cfg").write_text("somebody's")
+        case "file":
+            venv.write_text("somebody's")
+        case _:
+            venv.symlink_to("/opt/somebodys")
+    before = venv.lstat()
+    script = install.put_in_place(str(place), "2")
+    done = subprocess.run(["sh", "-c", script], check=False, capture_output=True, text=True)
+    told = "~/.local/share/loadstone/venv is no environment that Loadstone made: move it away"
+    assert (done.returncode, done.stderr.strip()) == (1, told)
+    assert venv.lstat() == before

@@ -82,7 +82,7 @@ def test_no_link_leads_to_another_directory(tmp_path: Path, monkeypatch: pytest.
     private.mkdir(mode=0o700)
     (private / "15-r.json").write_text(json.dumps(RECORD))
     (tmp_path / "agents").symlink_to(private)
-    with pytest.raises(RefusedError, match=r"who uses this host cannot be noted in .*/agents") as raised:
+    with pytest.raises(RefusedError, match=r"/agents: found a symbolic link to .*/private") as raised:
         occupancy.occupy("today", "root@here")
     assert raised.value.hint is not None
     assert "LOADSTONE_STATE" in raised.value.hint

@@ -13,7 +13,6 @@ import fcntl
 import json
 import os
 import re
-import stat
 import sys
 import time
 from dataclasses import dataclass, field
@@ -22,11 +21,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ConfigDict, TypeAdapter
 
-from loadstone import crash_note
+from loadstone import crash_note, own_directory
 from loadstone.control.control_kind import Setting
 from loadstone.errors import RefusedError
 from loadstone.frozen_model import FrozenModel
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -206,7 +205,7 @@ class LeftChanges(ChangeJournal):
 @contextlib.contextmanager
 def left_behind(where: Path, step: Callable[[str], None] = lambda _: None) -> Iterator[list[LeftChanges]]:
     """Take over the records of processes that are gone, the newest first, while the block lasts."""
-    if not where.is_dir():
+    if not _is_there(where):
         yield []
         return
     with exclusive(where):
@@ -225,12 +224,9 @@ def left_behind(where: Path, step: Callable[[str], None] = lambda _: None) -> It
 @contextlib.contextmanager
 def exclusive(where: Path) -> Iterator[None]:
     """Keep others from beginning or taking over anything while the block lasts."""
-    file = os.open(where, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with own_directory.opened(where, say("program.own_directory.in_state")) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(file)
 
 
 def held(where: Path) -> list[Record]:
@@ -244,9 +240,8 @@ def waiting(where: Path) -> list[Record]:
 
 
 def _records(where: Path) -> list[Record]:
-    if not where.is_dir():
+    if not _is_there(where):
         return []
-    _refuse_others_folder(where)
     records = []
     for path in _named(where, SUFFIX):
         with contextlib.suppress(FileNotFoundError):
@@ -381,19 +376,15 @@ def _namespace() -> str:
 
 
 def make(where: Path) -> None:
-    """Make the directory of the journals, for nobody else. Raises RefusedError."""
-    try:
-        where.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise _unwritable(where, error) from None
-    _refuse_others_folder(where)
+    """Make the directory of the journals, for nobody else: what is put back is read from there.
+
+    Raises RefusedError.
+    """
+    own_directory.make(where, say("program.own_directory.in_state"))
 
 
-def _refuse_others_folder(where: Path) -> None:
-    """Refuse a directory that others may write to: what is put back is read from there."""
-    status = where.stat()
-    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise make_error(RefusedError, "control.journal.not_alone", directory=where)
+def _is_there(where: Path) -> bool:
+    return own_directory.is_there(where, say("program.own_directory.in_state"))
 
 
 def _sync_folder(where: Path) -> None:

@@ -13,14 +13,16 @@ import fcntl
 import hashlib
 import os
 import signal
+import stat
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+from loadstone import own_directory
 from loadstone.errors import RefusedError
-from loadstone.messages import make_error
+from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,13 +122,25 @@ def settle(lock: str, what: str) -> None:
 
 def forget(lock: str) -> None:
     """Remove a lock that nobody will ask for again."""
-    (folder() / f"{lock}.lock").unlink(missing_ok=True)
+    name = f"{lock}.lock"
+    if not (folder() / name).exists():
+        return
+    with _place() as place, contextlib.suppress(FileNotFoundError):
+        status = os.stat(name, dir_fd=place, follow_symlinks=False)
+        if stat.S_ISREG(status.st_mode) and not status.st_size:
+            os.unlink(name, dir_fd=place)
 
 
 def _opened(lock: str) -> int:
-    place = folder()
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return os.open(place / f"{lock}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with _place() as place:
+        name = f"{lock}.lock"
+        return os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=place)
+
+
+def _place() -> contextlib.AbstractContextManager[int]:
+    is_root = os.geteuid() == 0
+    remedy = say("program.own_directory.in_run") if is_root else say("program.own_directory.in_tmpdir")
+    return own_directory.opened(folder(), remedy)
 
 
 def _die_with_parent() -> None:

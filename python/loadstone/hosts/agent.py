@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from loadstone import doctor, environment, exitcodes
+from loadstone import doctor, environment, exitcodes, own_directory
 from loadstone.engine import plan_check
 from loadstone.engine.process import EngineProcess
 from loadstone.errors import LoadstoneError, RefusedError
@@ -32,9 +32,10 @@ from loadstone.hosts.agent_links import WANTED_BY
 from loadstone.hosts.assignment import Division, HostWork
 from loadstone.hosts.divide import divided
 from loadstone.hosts.engine_stops import EngineStops
+from loadstone.hosts.hosts_file import DIRECTORY
 from loadstone.hosts.outbox import Outbox
 from loadstone.hosts.targets_seen import behind, look_at
-from loadstone.messages import say
+from loadstone.messages import make_error, say
 from loadstone.path.child import run_in_child
 from loadstone.path.identity import BOOT_ID
 from loadstone.plan.resolve import Resolution, resolve
@@ -200,7 +201,7 @@ class Agent:
         work = HostWork.model_validate_json(json.dumps(order["work"]))
         division = Division.model_validate(order["division"]) if order.get("division") else None
         consent = guard.Consent(frozenset(order.get("consent", ())))
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._make_directory()
         resolved = self._settled(work)
         if division is not None:
             resolved = _with(resolved, divided(resolved.plan, division))
@@ -220,6 +221,21 @@ class Agent:
             doctor=[one.document() for one in doctor.examine(self._directory) if one.state != "ok"],
         )
 
+    def _make_directory(self) -> None:
+        """Make the directory of the bundles; at the place that every user has, it may be somebody's.
+
+        One that the file of hosts names may be a link, or of a group.
+        """
+        if self._directory == Path(DIRECTORY):
+            own_directory.make(self._directory, say("program.own_directory.of_host"))
+            return
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise make_error(
+                RefusedError, "hosts.agent.no_directory", path=self._directory, reason=error.strerror
+            ) from error
+
     @staticmethod
     def _settled(work: HostWork) -> Resolution | PlanAsRun:
         """Return the Plan: resolved against this host, or one that ran before, as it is."""
@@ -238,7 +254,8 @@ class Agent:
             # What is forgotten later is what this run made.
             raise RefusedError(say("hosts.agent.there", path=str(bundle)), hint=say("hosts.agent.there_hint"))
         self._bundle = bundle
-        self._bundle.parent.mkdir(parents=True, exist_ok=True)
+        self._make_directory()
+        own_directory.make(self._bundle.parent, say("program.own_directory.of_host"))
         trees = [str(path) for path in order.get("marked_for_all", ())]
         self._seals = run_in_child(
             lambda: {path: sealed_ns(path) for path in trees}, doing=say("hosts.agent.looking")
@@ -292,7 +309,7 @@ class Agent:
         self._out.put("listed", id=order.get("id"), files=files)
 
     def _doctor(self, order: Mapping[str, Any]) -> None:
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._make_directory()
         checks = [one.document() for one in doctor.examine(self._directory)]
         self._out.put("doctor", id=order.get("id"), checks=checks, host=environment.host())
 

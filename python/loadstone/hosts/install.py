@@ -47,15 +47,25 @@ python3 -c 'import sys; print("python %d.%d" % sys.version_info[:2])' 2> /dev/nu
 getconf GNU_LIBC_VERSION 2> /dev/null
 true"""
 PUT_IN_PLACE: Final = """cd {place} || exit 1
+ours() {{ [ ! -L "$1" ] && [ -f "$1/pyvenv.cfg" ] && [ -f "$1/bin/loadstone-engine" ]; }}
 before=$(readlink venv)
-if [ -d venv ] && [ ! -L venv ]; then
-  before=versions/before-{mark}
-  mv venv "$before" || exit 1
-fi
+case "$before" in
+  versions/*) ;;
+  ?*) echo {not_ours} >&2; exit 1 ;;
+  *) if ours venv; then
+       before=versions/before-{mark}
+       mv venv "$before" || exit 1
+     elif [ -e venv ]; then
+       echo {not_ours} >&2; exit 1
+     fi ;;
+esac
 ln -sfn versions/{mark} venv || exit 1
-rm -rf incoming-* wheels
+for one in incoming-*-*; do
+  [ -L "$one" ] || rm -f "$one"/*.whl
+  rmdir "$one"
+done 2> /dev/null
 for one in versions/*; do
-  [ "$one" = versions/{mark} ] || [ "$one" = "$before" ] || rm -rf "$one"
+  [ "$one" = versions/{mark} ] || [ "$one" = "$before" ] || ! ours "$one" || rm -rf "$one"
 done"""
 """An agent of the version before may run still: its files stay until the next one is installed."""
 _NEEDS: Final = re.compile(rb"GLIBC_(\d+)\.(\d+)")
@@ -143,7 +153,7 @@ def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Itera
             f"{new}/bin/loadstone-engine probe > /dev/null && {new}/bin/loadstone --version",
             timeout_s=LOOK_S,
         ).strip()
-        _run_on_host(host, PUT_IN_PLACE.format(place=place, mark=mark), timeout_s=LOOK_S)
+        _run_on_host(host, put_in_place(place, mark), timeout_s=LOOK_S)
     except BaseException:
         # What was there before stays as it was.
         with contextlib.suppress(RunError):
@@ -151,6 +161,12 @@ def install(host: HostEntry, *, extra: str, wheels: Path | None = None) -> Itera
         raise
     yield say("hosts.install.installed", version=version, place=PLACE)
     yield say("hosts.install.program", place=PLACE)
+
+
+def put_in_place(place: str, mark: str) -> str:
+    """Return the command that has a version take the place of others; what is none of ours stays."""
+    not_ours = shlex.quote(say("hosts.install.not_ours", place=f"~/{PLACE}/venv"))
+    return PUT_IN_PLACE.format(place=place, mark=mark, not_ours=not_ours)
 
 
 def _looked_at(host: HostEntry, needs: tuple[int, int]) -> dict[str, str]:

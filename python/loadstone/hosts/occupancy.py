@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone import own_directory
 from loadstone.errors import RefusedError
 from loadstone.messages import make_error, say
 
@@ -76,7 +77,7 @@ def occupy(run: str, by: str) -> Occupancy:
 
 
 def _new_record(place: int, path: Path, run: str, by: str) -> Occupancy:
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(path.name, flags, 0o644, dir_fd=place)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     record = {"run": run, "by": by, "pid": os.getpid(), "since_s": time.time(), "network": _network()}
@@ -84,22 +85,9 @@ def _new_record(place: int, path: Path, run: str, by: str) -> Occupancy:
     return Occupancy(path, descriptor)
 
 
-@contextlib.contextmanager
-def _opened(directory: Path) -> Iterator[int]:
+def _opened(directory: Path) -> contextlib.AbstractContextManager[int]:
     """Open the directory of the records, and make it for all users where it is missing."""
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        directory.mkdir()
-        is_new = True
-    except FileExistsError:
-        is_new = False
-    place = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        if is_new:
-            os.fchmod(place, 0o1777)
-        yield place
-    finally:
-        os.close(place)
+    return own_directory.opened(directory, say("program.own_directory.in_state"), for_all=True)
 
 
 def _since(record: dict[str, Any]) -> str:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import ConfigDict, ValidationError
 
-from loadstone import units
+from loadstone import own_directory, units
 from loadstone.control import orphans
 from loadstone.control.control_kind import Control
 from loadstone.control.file_controls import text
@@ -255,7 +255,9 @@ def _module(name: str) -> bool:
 def _build(name: str, order: LayoutOrder) -> None:
     for step in building(order):
         if step.makes is not None:
-            Path(step.makes).mkdir(parents=True, exist_ok=True)
+            for place in (Path(order.base).parent, Path(order.base)):
+                own_directory.make(place, say("program.own_directory.in_run"))
+            Path(step.makes).mkdir(exist_ok=True)
         done = _call(step.command, order.label)
         tries = 0
         # A device is held for a moment after its file system went, and by whoever looks at a new one.
