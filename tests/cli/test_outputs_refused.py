@@ -217,6 +217,22 @@ def test_every_log_of_fio_is_tried() -> None:
     assert set(LOGS) == set(SUFFIX)
 
 
+@pytest.mark.parametrize("option", LOGS)
+def test_a_log_that_may_not_be_written_is_named_with_job_line_and_option(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The file alone does not tell which of many jobs asks for it."""
+    monkeypatch.chdir(tmp_path)
+    name = f"h{SUFFIX[option].replace('.1.', '.2.')}"
+    Path(name).write_bytes(RESULT)
+    lines = ["[global]", "ioengine=null", "size=64k", "rw=read", "log_hist_msec=100", "[a]", "[b]"]
+    Path("j.fio").write_text("\n".join([*lines, "bs=8k", f"{option}=h", ""]))
+    assert main(["fio", "j.fio"]) == 1
+    first = capfd.readouterr().err.splitlines()[0]
+    assert first == f"fio: j.fio:9: {option}: job b: {name} exists, and Loadstone did not make it"
+    assert Path(name).read_bytes() == RESULT
+
+
 @pytest.mark.drawn(14)
 @pytest.mark.parametrize("kind", [one for one in HAZARDS if "name in" not in one])
 @pytest.mark.parametrize("option", LOGS)

@@ -171,20 +171,20 @@ levels = ["4k", "8k"]
 
 @pytest.mark.in_turn
 @pytest.mark.parametrize(
-    "words",
+    ("words", "place"),
     [
-        ("run", "t.fio", "--repeat", "2"),
-        ("sweep", "t.fio", "--bs", "4k,8k"),
-        ("curve", "t.fio"),
-        ("run", "t.parm"),
-        ("run", "t.parm", "--repeat", "2", "--probe=3s"),
-        ("experiment", "run", "t.toml"),
-        ("run", "t.fio", "--probe=2s", "--json"),
-        ("probe", "mine", "--rw", "randwrite", "--runtime", "1s", "--budget", "2s", "--size", "1m"),
+        (("run", "t.fio", "--repeat", "2"), "t.fio:14: filename: "),
+        (("sweep", "t.fio", "--bs", "4k,8k"), "t.fio:14: filename: "),
+        (("curve", "t.fio"), "t.fio:14: filename: "),
+        (("run", "t.parm"), "t.parm:3: lun: "),
+        (("run", "t.parm", "--repeat", "2", "--probe=3s"), "t.parm:3: lun: "),
+        (("experiment", "run", "t.toml"), "t.toml: targets: "),
+        (("run", "t.fio", "--probe=2s", "--json"), "t.fio:14: filename: "),
+        (("probe", "mine", "--rw", "randwrite", "--budget", "2s", "--size", "1m"), "command line: "),
     ],
-    ids=" ".join,
+    ids=str,
 )
-def test_a_refusal_stands_alone_and_first(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_a_refusal_stands_alone_and_first(tmp_path: Path, words: tuple[str, ...], place: str) -> None:
     """A sweep said how long its runs load, an experiment how many there are, a run what its probes take."""
     for name, text in (("t.fio", THIRD), ("t.parm", VDBENCH_THIRD), ("t.toml", EXPERIMENT_THIRD)):
         (tmp_path / name).write_text(text.replace("[mine]\n", "[mine]\nfilename=mine\n"))
@@ -193,7 +193,7 @@ def test_a_refusal_stands_alone_and_first(tmp_path: Path, words: tuple[str, ...]
     refused = run(*words, "--out", "s", cwd=tmp_path)
     assert refused.code == 2
     first, *rest = refused.err.splitlines()
-    assert first == "loadstone: command line: the run would destroy existing data"
+    assert first == f"loadstone: {place}the run would destroy existing data"
     assert rest[0].startswith(f"  {tmp_path}/mine: it exists")
     assert rest[-1] == f"hint: if all of that may be lost, add: --i-accept-data-loss {tmp_path}/mine"
     assert refused.out == ""

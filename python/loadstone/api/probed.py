@@ -89,9 +89,16 @@ class ProbedFigures(SealedFigures):
 
 
 def probe_workload(
-    targets: Sequence[str], *, rw: str, bs: str, iodepth: int, runtime: str, size: str | None
+    targets: Sequence[str],
+    *,
+    rw: str,
+    bs: str,
+    iodepth: int,
+    runtime: str,
+    size: str | None,
+    asked_at: Where,
 ) -> Workload:
-    """Return the load whose number is probed."""
+    """Return the load whose number is probed; `asked_at`: where the targets were named."""
     lines = [
         "[probe]",
         "ioengine=io_uring",
@@ -105,4 +112,9 @@ def probe_workload(
         *([f"size={size}"] if size is not None else []),
     ]
     text = "\n".join(lines) + "\n"
-    return read_jobfiles([TextSource(text.encode(), name="probe.fio")]).with_targets(targets)
+    read = read_jobfiles([TextSource(text.encode(), name="probe.fio")]).with_targets(targets)
+    # The targets were named by whoever asks for probes, and not in this text.
+    jobs = tuple(
+        job.model_copy(update={"set_at": {**job.set_at, "placement.targets": asked_at}}) for job in read.jobs
+    )
+    return read.model_copy(update={"jobs": jobs})

@@ -6,6 +6,7 @@ would lose data is refused unless its path is named, or a `Consent` that asks is
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -110,6 +111,7 @@ def run_planned(
     job_workload, plan = planned.asked, planned.resolved.plan
     wanted = run_request(job_workload, planned.resolved.notes, request, sheet, watch)
     check_consent(settings.consent, [plan])
+    settings = replace(settings, consent=settings.consent.placed(planned.resolved.writes))
     BundleWriter.check(settings.out)
     with (
         exec_commands.around(job_workload, settings.say),

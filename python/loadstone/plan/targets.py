@@ -41,7 +41,7 @@ class TargetUse:
     """Bytes written or allocated before the run, beyond what exists."""
     unlinks: bool
     jobs: tuple[tuple[str, Where], ...]
-    """Names of the sections that ask for it, and where."""
+    """Names of the sections that ask for it, and where they name it."""
 
 
 @dataclass(slots=True)
@@ -170,8 +170,9 @@ class Targets:
         draft.unlink |= bool(job.files.unlink)
         draft.empty &= bool(job.files.create_on_open) or part.name is not None
         draft.may_create &= job.files.allow_file_create is not False
-        if (job.name, job.where) not in draft.jobs:
-            draft.jobs.append((job.name, job.where))
+        asking = (job.name, job.at("placement.targets"))
+        if asking not in draft.jobs:
+            draft.jobs.append(asking)
         facts = part.facts
         if reads and facts.allocated_bytes is not None and facts.allocated_bytes < facts.size_bytes:
             notes.trap(

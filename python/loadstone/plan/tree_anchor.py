@@ -162,7 +162,7 @@ class Anchor:
             trims=False,
             lays_out_bytes=0,
             unlinks=self.clear,
-            jobs=((self.job.name, self.job.where),),
+            jobs=((self.job.name, self.job.at("placement.targets")),),
         )
 
     def tree(self, target: int) -> plan.Tree:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from loadstone.audit.run import SealedFigures
     from loadstone.errors import LoadstoneError, Where
     from loadstone.plan.model import Plan
+    from loadstone.plan.targets import TargetUse
     from loadstone.session import Outcome, Progress, RunRequest
     from loadstone.study.controller import Next
     from loadstone.study.time_estimate import TimeEstimate
@@ -46,6 +47,10 @@ class Resolved(Protocol):
     @property
     def notes(self) -> tuple[Note, ...]:
         """What is to be said of it."""
+
+    @property
+    def writes(self) -> tuple[TargetUse, ...]:
+        """What it changes, and where that was named, as far as it is known."""
 
     @property
     def duration_ns(self) -> int | None:
@@ -124,6 +129,7 @@ class RunsHere:
             prepared = prepared or wanted.role == "prepare" or changes_trees(resolved.plan)
             clock.planned(wanted, resolved.duration_ns)
             plans.append(resolved.plan)
+            consent = consent.placed(resolved.writes)
         raise_all([*wrong.values()])
         _secure([*plans, *early], consent)
         if len(plans) == len(known):
@@ -151,7 +157,7 @@ class RunsHere:
             ),
             out_dir=step.out_dir,
             progress=progress,
-            consent=step.consent,
+            consent=step.consent.placed(resolved.writes),
             result=step.figures.document,
             calibration=self._calibrations.get(alike, self._calibration),
         )

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone import messages
+from loadstone import messages, output
 from loadstone.errors import LoadstoneError
 from loadstone.plan.derived import reads_back
 from loadstone.version import FIO_VERSION
@@ -77,17 +77,18 @@ class FioResults:
         )
         if not wanted and not self._asked.bandwidth_log:
             return
-        from loadstone import output
         from loadstone.report.fio import iolog, logs, reported_lines
+        from loadstone.report.fio.output_options import naming_option
 
         everyone = reported_lines.members(self._plan, self._workload)
-        paths = [file.path for file in logs.requested(self._plan, everyone, Path())]
-        paths += iolog.requested(everyone, Path())
-        paths += logs.aggregates(Path()) if self._asked.bandwidth_log else []
-        for path in dict.fromkeys(paths):
-            # Directories that are missing are made then: the first of them must be possible.
-            missing = [one for one in path.parents if not one.exists()]
-            output.check(missing[-1] if missing else path)
+        for file in logs.requested(self._plan, everyone, Path()):
+            with naming_option(file.member.job, file.option):
+                _check(file.path)
+        for path, asking in iolog.requested(everyone, Path()).items():
+            with naming_option(asking[0].job, iolog.OPTION):
+                _check(path)
+        for path in logs.aggregates(Path()) if self._asked.bandwidth_log else []:
+            _check(path)
 
     def begin(self) -> None:
         """Print what fio prints before the first I/O."""
@@ -192,3 +193,10 @@ class FioResults:
                     sys.stdout.write(text)
                     sys.stdout.flush()
             raise
+
+
+def _check(path: Path) -> None:
+    """Refuse a file that could not be written."""
+    # Directories that are missing are made then: the first of them must be possible.
+    missing = [one for one in path.parents if not one.exists()]
+    output.check(missing[-1] if missing else path)

@@ -106,7 +106,7 @@ def _run(arguments: FioArguments, workload: Workload, argv: Sequence[str]) -> in
                 ),
                 out_dir=bundle,
                 progress=watch,
-                consent=_consent(),
+                consent=_consent().placed(resolution.writes),
                 steer=trigger.steer,
                 check_content=os.environ.get(OVERWRITE) != "1",
             )

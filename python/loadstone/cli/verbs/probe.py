@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from loadstone.cli.options.arguments import Flag, LoadOptions
+from loadstone.cli.options.arguments import COMMAND_LINE, Flag, LoadOptions
 from loadstone.cli.options.run_options import RunOptions
+from loadstone.errors import Where
 
 
 def probe(
@@ -56,9 +57,9 @@ def probe(
     from loadstone.api.probed import probe_workload
     from loadstone.cli.running.one_run import AskedRun, once
 
-    asked_for = probe_workload([target, *more], rw=rw, bs=bs, iodepth=iodepth, runtime=runtime, size=size)
+    shape: dict[str, Any] = {"rw": rw, "bs": bs, "iodepth": iodepth, "runtime": runtime, "size": size}
+    asked_for = probe_workload([target, *more], asked_at=Where(COMMAND_LINE), **shape)
     load = LoadOptions()
-    options: dict[str, Any] = asdict(load) | {"target": [target, *more], "rw": rw, "bs": bs}
-    options |= {"iodepth": iodepth, "runtime": runtime, "size": size, "budget": budget}
+    options: dict[str, Any] = asdict(load) | {"target": [target, *more], **shape, "budget": budget}
     run_request = AskedRun(asked_for, load.changes(), options, DataSheet(), budget, dry_run)
     return once(run_request, run_options)

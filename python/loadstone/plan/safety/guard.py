@@ -33,7 +33,9 @@ from loadstone.plan.safety.use import UseKind
 from loadstone.plan.special_engines import REMOVING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from loadstone.plan.targets import TargetUse
 
 HARMLESS_CHARS: Final = frozenset({(1, 3), (1, 5), (1, 7)})
 """/dev/null, /dev/zero, /dev/full (Linux Documentation/admin-guide/devices.txt)."""
@@ -78,6 +80,8 @@ class Consent:
     """Says how it is given for paths."""
     where: Where = AS_OPTION
     """Where it is given."""
+    places: Mapping[str, Where] = field(default_factory=dict, compare=False)
+    """Where each target was named."""
     tell: Callable[[str, float], None] | None = None
     """Hears what share of a path was looked at, where that takes a while."""
     left: Left = field(default_factory=Left, compare=False)
@@ -90,6 +94,11 @@ class Consent:
         """Tell whether it was given for `path` without a look at it."""
         real = os.path.realpath(path)
         return any(os.path.realpath(one) == real for one in self.paths)
+
+    def placed(self, uses: Iterable[TargetUse]) -> Consent:
+        """Return the same, which knows where these targets were named."""
+        named = {use.path: use.jobs[0][1] for use in uses if use.jobs}
+        return replace(self, places={**self.places, **named})
 
     def given(self, path: str, evidence: list[str]) -> bool:
         """Tell whether the content of `path` may be lost."""
@@ -278,14 +287,15 @@ def secured(plan: Plan, consent: Consent, *, content: bool = True) -> Secured:
             if index in by_load or layout_changes(target, pinned):
                 findings.append((index, examine(target, host, consent, content=content, pinned=pinned)))
     forbidden = {one.path: one.forbidden for _, one in findings if one.forbidden}
-    _refuse(say("refusals.forbidden.refusal"), forbidden, say("refusals.forbidden.hint"))
+    _refuse(say("refusals.forbidden.refusal"), forbidden, say("refusals.forbidden.hint"), consent.places)
     used = {one.path: one.in_use for _, one in findings if one.in_use}
-    _refuse(say("refusals.in_use.refusal"), used, say("refusals.in_use.hint"))
+    _refuse(say("refusals.in_use.refusal"), used, say("refusals.in_use.hint"), consent.places)
     lost = [one for _, one in findings if one.needs_consent]
-    _refuse_unconsented(
-        {one.path: one.needs_consent for one in lost if not consent.given(one.path, one.needs_consent)},
-        consent,
-    )
+    unconsented = {
+        one.path: one.needs_consent for one in lost if not consent.given(one.path, one.needs_consent)
+    }
+    hint = say("refusals.consent.hint", remedy=consent.remedy(list(unconsented)))
+    _refuse(say("refusals.consent.refusal"), unconsented, hint, consent.places)
     refuse_changed(
         {
             one.path: difference
@@ -460,20 +470,17 @@ def refuse_changed(changed: Mapping[str, str]) -> None:
     _refuse(say("refusals.changed.refusal"), reasons, say("refusals.changed.hint"))
 
 
-def _refuse(refusal: str, reasons: Mapping[str, list[str]], hint: str) -> None:
-    """Raise `RefusedError` for the paths that have reasons."""
+def _refuse(
+    refusal: str, reasons: Mapping[str, list[str]], hint: str, places: Mapping[str, Where] | None = None
+) -> None:
+    """Raise `RefusedError` for the paths that have reasons, with where they were named."""
     if reasons:
-        raise RefusedError(refusal + _listing(reasons), hint=hint)
+        places = {path: where for path, where in (places or {}).items() if path in reasons}
+        one = len(set(places.values())) == 1 and len(places) == len(reasons)
+        listed = _listing(reasons, {} if one else places)
+        raise RefusedError(refusal + listed, where=next(iter(places.values())) if one else None, hint=hint)
 
 
-def _refuse_unconsented(unconsented: Mapping[str, list[str]], consent: Consent) -> None:
-    if unconsented:
-        raise RefusedError(
-            say("refusals.consent.refusal") + _listing(unconsented),
-            where=replace(consent.where, option=None),
-            hint=say("refusals.consent.hint", remedy=consent.remedy(list(unconsented))),
-        )
-
-
-def _listing(evidence: Mapping[str, list[str]]) -> str:
-    return "".join(f"\n  {path}: {reason}" for path, reasons in evidence.items() for reason in reasons)
+def _listing(evidence: Mapping[str, list[str]], places: Mapping[str, Where]) -> str:
+    named = {path: f"{path} ({places[path]})" if path in places else path for path in evidence}
+    return "".join(f"\n  {named[path]}: {reason}" for path, reasons in evidence.items() for reason in reasons)

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Final
 import polars as pl
 
 from loadstone import output
+from loadstone.report.fio.output_options import naming_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from loadstone.report.fio.reported_lines import Member
 
 HEADER: Final = "fio version 3 iolog"
+OPTION: Final = "outputs.logs.iolog"
 CHUNK_ROWS: Final = 2_000_000
 """I/Os turned into text at a time."""
 _NAMES: Final = ("read", "write", "trim", "sync")
@@ -34,23 +36,25 @@ def write(source: Source, ios: pl.LazyFrame, directory: Path) -> list[Path]:
     `ios` has the columns of `ios.arrows`. Clones and jobs that name the same file share
     it, sorted by time. A file of that name is replaced (fio appends to it).
     """
-    streams = requested(source.everyone, directory)
-    for path, file_streams in streams.items():
-        output.directory(path.parent)
-        with output.opened(path) as file:
-            text = io.TextIOWrapper(file, encoding="utf-8", write_through=True)
-            _trace(source, ios.filter(pl.col("stream").is_in(file_streams)), file_streams, text)
-            text.detach()
-    return list(streams)
+    traces = requested(source.everyone, directory)
+    for path, members in traces.items():
+        streams = [stream for member in members for stream in member.streams]
+        with naming_option(members[0].job, OPTION):
+            output.directory(path.parent)
+            with output.opened(path) as file:
+                text = io.TextIOWrapper(file, encoding="utf-8", write_through=True)
+                _trace(source, ios.filter(pl.col("stream").is_in(streams)), streams, text)
+                text.detach()
+    return list(traces)
 
 
-def requested(everyone: Sequence[Member], directory: Path) -> dict[Path, list[int]]:
-    """Return the traces that are asked for, each with its streams."""
-    streams: dict[Path, list[int]] = {}
+def requested(everyone: Sequence[Member], directory: Path) -> dict[Path, list[Member]]:
+    """Return the traces that are asked for, each with who asks for it."""
+    traces: dict[Path, list[Member]] = {}
     for member in everyone:
         if member.job.outputs.logs.iolog is not None:
-            streams.setdefault(directory / member.job.outputs.logs.iolog, []).extend(member.streams)
-    return streams
+            traces.setdefault(directory / member.job.outputs.logs.iolog, []).append(member)
+    return traces
 
 
 def _trace(source: Source, ios: pl.LazyFrame, streams: Sequence[int], file: IO[str]) -> None:

@@ -28,6 +28,7 @@ from loadstone.plan import io_priority
 from loadstone.report.fio import zlib_log
 from loadstone.report.fio.collect import MeasuredSpan, Source, measured_spans
 from loadstone.report.fio.histlog import histogram_rows
+from loadstone.report.fio.output_options import naming_option
 from loadstone.report.fio.reported_lines import numbers
 from loadstone.report.fio.stats import SYNC
 
@@ -66,6 +67,12 @@ class LogFile:
     def is_empty(self) -> bool:
         """Whether fio's file would be empty: of a job left out, or slat of an engine without a queue."""
         return not self.member.is_shown or (self.kind == "slat" and not self.member.has_slat)
+
+    @property
+    def option(self) -> str:
+        """The field of the job that asks for it."""
+        parts = {"slat": "lat", "clat": "lat", "clat_hist": "hist"}
+        return f"outputs.logs.{parts.get(self.kind, self.kind)}"
 
     @property
     def asked(self) -> LogRequests:
@@ -161,6 +168,7 @@ class _Outputs:
 
     def __init__(self, files: list[LogFile], grown: Mapping[Path, output.GrowingFile]) -> None:
         self._grown = grown
+        self._first = {file.path: file for file in reversed(files)}
         self.paths = list(dict.fromkeys(file.path for file in files))
         self._open: dict[Path, IO[bytes]] = {}
         self._stack = contextlib.ExitStack()
@@ -169,11 +177,12 @@ class _Outputs:
     def __enter__(self) -> _Outputs:
         with contextlib.ExitStack() as stack:
             for path in self.paths:
-                output.directory(path.parent)
-                file = self._grown.get(path)
-                self._open[path] = stack.enter_context(
-                    output.opened(path) if file is None else output.settled(file)
-                )
+                asking, file = self._first[path], self._grown.get(path)
+                with naming_option(asking.member.job, asking.option):
+                    output.directory(path.parent)
+                    self._open[path] = stack.enter_context(
+                        output.opened(path) if file is None else output.settled(file)
+                    )
             self._stack = stack.pop_all()
         return self
 
