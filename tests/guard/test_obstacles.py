@@ -71,6 +71,18 @@ def test_a_file_that_may_be_written(file: Path, tmp_path: Path) -> None:
     obstacles.check(plan(target("/dev/null", "char")))
 
 
+@pytest.mark.parametrize("name", ["link", "link/new"])
+@pytest.mark.parametrize("kind", ["file", "tree"])
+def test_a_link_to_nothing(tmp_path: Path, name: str, kind: str) -> None:
+    """`plan` took it, and the run failed when it began."""
+    link, real = tmp_path / "link", tmp_path / "nothing"
+    link.symlink_to(real)
+    error = refusal(tmp_path / name, kind=kind, create=kind == "file")
+    assert f"{link} is a symbolic link to {real}, and there is nothing there" in str(error)
+    assert error.hint == f"create {real}, or remove the link {link}"
+    assert not real.exists()
+
+
 @root
 @needs_root
 def test_an_immutable_file(file: Path) -> None:

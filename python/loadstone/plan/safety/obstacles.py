@@ -84,6 +84,13 @@ def _access(path: Path, how: int) -> tuple[str, str] | None:
 
 
 def _cannot_make(path: Path) -> tuple[str, str] | None:
+    links = (place for place in (path, *path.parents) if place.is_symlink() and not place.exists())
+    if (link := next(links, None)) is not None:
+        real = os.path.realpath(link)
+        return (
+            say("plan.obstacle.dangling", link=link, real=real),
+            say("plan.obstacle.dangling_remedy", link=link, real=real),
+        )
     parent = next(place for place in path.parents if place.exists())
     why = _access(parent, os.W_OK | os.X_OK) if parent.is_dir() else None
     return (
