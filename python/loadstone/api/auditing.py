@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import polars as pl
 
 from loadstone.audit.document import audited, document, overall
-from loadstone.audit.find_results import LIMIT, PassedOver, SearchProgress, find
+from loadstone.audit.find_results import LIMIT, PassedOver, SearchProgress
 from loadstone.audit.spec_case import with_spec
+from loadstone.comparison.search import reasons, search
 from loadstone.errors import InputError, LoadstoneError, Where
-from loadstone.messages import make_error, say
+from loadstone.messages import make_error
 from loadstone.path.spec import read as read_spec
 from loadstone.screen import Screen
 
@@ -154,7 +155,7 @@ def audit_results(
 def _results_below(path: Path, looked: SearchProgress, *, alone: bool) -> Iterator[Found]:
     """Search a path; beside others a broken one is passed over, as in a directory."""
     try:
-        yield from find(path, looked)
+        yield from search(path, looked)
     except LoadstoneError as error:
         if alone or not os.path.lexists(path):
             raise
@@ -168,8 +169,7 @@ def _nothing(paths: Sequence[Path], passed: list[PassedOver], looked: SearchProg
         return make_error(InputError, "api.audit.none", where=where)
     if not passed:
         return make_error(InputError, "api.audit.unknown", where=where, files=looked.files)
-    first = passed[0]
-    reason = first.why + (say("api.audit.more", files=len(passed) - 1) if len(passed) > 1 else "")
-    if first.path in paths:
-        return InputError(reason, where=Where(str(first.path)))
-    return make_error(InputError, "api.audit.broken", where=where, path=first.path, reason=reason)
+    if len(passed) == 1 and passed[0].path in paths:
+        return InputError(passed[0].why, where=Where(str(passed[0].path)))
+    root = paths[0] if len(paths) == 1 else None
+    return make_error(InputError, "api.audit.broken", where=where, reasons=reasons(root, passed))

@@ -31,6 +31,8 @@ class WrittenReport:
     doubts: tuple[str, ...]
     not_read: str | None = None
     """That results in a directory could not be read, in a sentence."""
+    passed_over: tuple[str, ...] = ()
+    """What was not read in it, each with its reason."""
 
 
 def check_report(path: Path) -> None:
@@ -83,4 +85,5 @@ def _results(path: Path, output: Path | None, *, unverified: bool) -> WrittenRep
     where = output or Path(f"{path.resolve().stem}-{results_report.REPORT}")
     check(where)
     results_report.write(one_side, where)
-    return WrittenReport(where, tuple(one_side.doubts), one_side.not_read)
+    passed_over = tuple(one_side.said_of(one) for one in one_side.passed)
+    return WrittenReport(where, tuple(one_side.doubts), one_side.not_read, passed_over)

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from loadstone.audit.find_results import PassedOver
     from loadstone.comparison.curve_effects import Curves
     from loadstone.comparison.matrix import Effect
     from loadstone.comparison.measured_values import OfJob, Value
@@ -283,7 +282,7 @@ def _alone(
         if incomplete := _not_complete(one):
             yield Alone(one.name, one.name, incomplete)
         for passed in (skipped for skipped in one.passed if skipped.broken):
-            yield Alone(one.name, passed.path.name, _not_counted(passed))
+            yield Alone(one.name, passed.path.name, one.said_of(passed))
     for row in pairs:
         for one, repeats in zip(sides, row.cells, strict=True):
             if repeats is None:
@@ -442,7 +441,7 @@ def _warnings(
     for one in sides:
         of_side = (*one.doubts, *one.at_once, *_loads_of_one_name(one), *curve_effects.left_out(one))
         warnings += [f"{one.name}: {doubt}" for doubt in of_side]
-        warnings += [f"{one.name}: {_not_counted(passed)}" for passed in one.passed]
+        warnings += [f"{one.name}: {one.said_of(passed)}" for passed in one.passed]
         if broken := _not_complete(one):
             warnings.append(f"{one.name} {broken}")
     return warnings
@@ -497,10 +496,6 @@ def _loads_of_one_name(one: Side) -> Iterable[str]:
 
 def _some(names: Sequence[str]) -> str:
     return first_of(names, separator="; ", most=2)
-
-
-def _not_counted(passed: PassedOver) -> str:
-    return f"{passed.path.name} {'was not read: ' if passed.broken else ''}{passed.why}"
 
 
 def _not_complete(one: Side) -> str | None:

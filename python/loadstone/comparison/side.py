@@ -10,12 +10,13 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from loadstone.audit.find_results import PassedOver, SearchProgress, find, not_read
+from loadstone.audit.find_results import PassedOver, SearchProgress
 from loadstone.audit.judge import WORST_FIRST
 from loadstone.bundle import study as on_disk
 from loadstone.comparison import at_once
 from loadstone.comparison.copies import Measurements
 from loadstone.comparison.phase import ComparedPhase, phases
+from loadstone.comparison.search import reasons, search, within
 from loadstone.errors import BundleError, InputError, Where
 from loadstone.messages import make_error, say
 
@@ -60,8 +61,14 @@ class Side:
 
     @property
     def not_read(self) -> str | None:
-        """That results under the path could not be read, in a sentence."""
-        return not_read(self.passed)
+        """That results under the path could not be read, in a sentence; `passed` says which."""
+        count = sum(one.broken for one in self.passed)
+        return say("comparison.unread.left_out", results=count) if count else None
+
+    def said_of(self, passed: PassedOver) -> str:
+        """Say what was not read, and why."""
+        key = "not_read" if passed.broken else "passed"
+        return say(f"comparison.unread.{key}", name=within(self.path, passed.path), reason=passed.why)
 
     @property
     def counts(self) -> dict[Kind, int]:
@@ -96,7 +103,7 @@ def side(path: Path, *, unverified: bool = False, helpers: Helpers | None = None
     passed: list[PassedOver] = []
     copies: dict[tuple[Path, Path], list[tuple[Path, Path]]] = {}
     verified: list[bool | None] = []
-    for one in find(path, SearchProgress(unverified=unverified, helpers=helpers)):
+    for one in search(path, SearchProgress(unverified=unverified, helpers=helpers)):
         if isinstance(one, PassedOver):
             passed.append(one)
             continue
@@ -181,9 +188,8 @@ class _Read:
 
 def _nothing(path: Path, passed: Sequence[PassedOver]) -> InputError:
     if passed:
-        first = passed[0]
         return make_error(
-            InputError, "comparison.sides.cannot", where=Where(str(path)), at=first.path, reason=first.why
+            InputError, "comparison.sides.cannot", where=Where(str(path)), reasons=reasons(path, passed)
         )
     return make_error(InputError, "comparison.sides.unknown", where=Where(str(path)))
 

@@ -75,8 +75,10 @@ def article(side: Side) -> Article:
     blocks.append(ArticleTable(HEADINGS, [_row(row) for row in rows], matrix=True))
     blocks += [Paragraph(note, "soft") for note in (*side.at_once, say("report.results.errors"))]
     if side.passed:
-        lines = [f"{one.path}: {one.why}" for one in side.passed]
-        blocks += [Heading(say("report.heading.not_read")), Bullets(lines)]
+        blocks += [
+            Heading(say("report.heading.not_read")),
+            Bullets([side.said_of(one) for one in side.passed]),
+        ]
     blocks += _findings(side, names)
     courses = [spec for row in rows[:MAX_SMALL] if (spec := charts.course_of([side.name], row)) is not None]
     blocks += (

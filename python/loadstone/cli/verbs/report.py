@@ -47,6 +47,7 @@ def report(
         check_report(named)
     doubts: tuple[str, ...] = ()
     left_out: str | None = None
+    passed_over: tuple[str, ...] = ()
     wanted: Sequence[Path | None] = output or [None]
     for path in wanted:
         try:
@@ -60,9 +61,8 @@ def report(
         if written.doubts != doubts:
             console.doubts(written.doubts)
         doubts = written.doubts
-        left_out = written.not_read
+        left_out, passed_over = written.not_read, written.passed_over
         console.say(f"report: {written.path}")
-    if left_out is None:
-        return exitcodes.DONE
-    console.say(f"warning: {left_out}")
-    return exitcodes.USAGE
+    for sentence in passed_over:
+        console.say(f"warning: {sentence}")
+    return exitcodes.DONE if left_out is None else exitcodes.USAGE

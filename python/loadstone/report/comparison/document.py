@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field
 
+from loadstone.errors import as_text
 from loadstone.frozen_model import FrozenModel
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from loadstone.analysis.study.sweep import OperatingPoint
     from loadstone.comparison.compare import ComparisonTable, JobCell, JobRow
@@ -109,6 +110,15 @@ class JsonExcluded(FrozenModel):
     why: str
 
 
+class JsonPassedOver(FrozenModel):
+    """Something below a side's path that was not read."""
+
+    side: str
+    path: str
+    why: str
+    broken: bool = Field(description="it is a result, or may be one; false: left out by rule, or no result")
+
+
 class JsonPower(FrozenModel):
     """The chance that a regression of the stated size is found."""
 
@@ -154,6 +164,7 @@ class ComparisonDocument(FrozenModel):
     sides: list[JsonSide]
     matrix: list[JsonCell]
     excluded: list[JsonExcluded]
+    passed_over: list[JsonPassedOver]
     rows: list[JsonRow]
     watched: list[JsonWatched] = Field(description="hosts of the same name that were watched on both sides")
     operating: list[JsonOperating] = Field(description="sweeps: where each side would be operated")
@@ -194,6 +205,7 @@ def document(
             JsonExcluded(side=one.side, run=one.run, phase=one.phase, why=one.why)
             for one in comparison.excluded
         ],
+        passed_over=list(_passed_over(comparison)),
         rows=[_row(row) for row in comparison.rows],
         watched=[_watched(row) for row in comparison.watched],
         operating=[_operating(row) for row in comparison.operating],
@@ -215,6 +227,12 @@ def document(
         gate_why=list(gate.why) if gate is not None else [],
     )
     return comparison_document.model_dump(mode="json")
+
+
+def _passed_over(comparison: ComparisonTable) -> Iterator[JsonPassedOver]:
+    for side in comparison.sides:
+        for one in side.passed:
+            yield JsonPassedOver(side=side.name, path=as_text(str(one.path)), why=one.why, broken=one.broken)
 
 
 def _operating(row: OperatingRow) -> JsonOperating:
