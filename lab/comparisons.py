@@ -353,13 +353,20 @@ def _seen_of(count: int, share: float) -> str:
 
 def power_lines(tests: Sequence[tuple[PairKind, float, bool]]) -> list[str]:
     """Return the tables of stated chances and what was found."""
-    lines = ["| stated | pairs | stated on average | found |", "|---:|---:|---:|---:|"]
+    lines = [
+        "| stated | pairs | stated on average | scatter by chance | found |",
+        "|---:|---:|---:|---:|---:|",
+    ]
     for low, high in pairwise(BINS):
         in_range = [(p, hit) for _, p, hit in tests if low <= p < high or p == high == 1.0]
         if in_range:
             name = f"{100 * low:.0f} to {100 * high:.0f} %"
             lines.append(_power_line(name, in_range))
-    lines += ["", "| pairs with | pairs | stated on average | found |", "|---|---:|---:|---:|"]
+    lines += [
+        "",
+        "| pairs with | pairs | stated on average | scatter by chance | found |",
+        "|---|---:|---:|---:|---:|",
+    ]
     groups: dict[str, list[tuple[float, bool]]] = {}
     for kind, p, hit in tests:
         for name in names(kind):
@@ -369,7 +376,8 @@ def power_lines(tests: Sequence[tuple[PairKind, float, bool]]) -> list[str]:
 
 def _power_line(name: str, mine: Sequence[tuple[float, bool]]) -> str:
     stated, hits = (100 * float(np.mean([test[at] for test in mine])) for at in (0, 1))
-    return f"| {name} | {len(mine)} | {stated:.0f} % | {hits:.0f} % |"
+    by_chance = 100 * sum(power * (1 - power) for power, _ in mine) ** 0.5 / len(mine)
+    return f"| {name} | {len(mine)} | {stated:.0f} % | ± {by_chance:.1f} % | {hits:.0f} % |"
 
 
 def calibration(outcomes: Sequence[PairOutcome]) -> list[tuple[PairKind, float, bool]]:

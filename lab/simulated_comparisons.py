@@ -9,7 +9,8 @@ of a stage is what its phases are worth. Judges as `loadstone compare` and its g
 
     python -m lab.simulated_comparisons --pairs 1000 --seed 561200 --more 256 --keep build/lab/comparisons.jsonl > docs/compare-calibration.md
 
-What was measured is kept in the file, and a later run goes on from it.
+What was measured is kept in the file, and a later run goes on from it. With `--pairs 0` only the table of the
+stated power is printed, of `--more` pairs.
 """
 
 from __future__ import annotations
@@ -392,7 +393,11 @@ def main() -> int:
                 file.write(json.dumps(record) + "\n")
             file.flush()
     command = f"python -m lab.simulated_comparisons --pairs {options.pairs} --seed {options.seed} --more {options.more} --keep FILE"
-    sys.stdout.write(page([known[seed] for seed in seeds], command, [known[seed] for seed in more]))
+    further = [known[seed] for seed in more]
+    if seeds:
+        sys.stdout.write(page([known[seed] for seed in seeds], command, further))
+    else:
+        sys.stdout.write("\n".join(_of_more(calibration(list(map(_outcome, further))))))
     return 0
 
 

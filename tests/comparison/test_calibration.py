@@ -10,6 +10,10 @@ import pytest
 from lab.comparisons import PairOutcome, alike, calibration, kinds, pair, table
 
 from lab import simulated_comparisons
+from loadstone.analysis.statistics.significance import Sample, ratio_error
+from loadstone.comparison import gate, matrix
+from loadstone.comparison.matrix import Effect, SideValue
+from loadstone.comparison.metric import IOPS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,3 +92,44 @@ def test_pairs_that_the_engine_measured_are_judged_as_they_are(tmp_path: Path) -
         [json.loads(line) for line in keep.read_text().splitlines()], "x"
     ).splitlines()
     assert any(line.startswith("| 10 % | 1 | 0.0 ± 50.0 % | 100.0 ± 50.0 % |") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "freedom"),
+    [
+        # Welch's are 1.2: one side scattered by chance. Both together have two.
+        ([1.0, 1.0001], [1.0, 1.01], 2.0),
+        # The runs lie nearer than each knows itself, by 100 intervals each.
+        ([1.0, 1.0001], [1.0, 1.0002], 396.0),
+        # A single run has the spread of the others, and no more is known of it.
+        ([1.0], [1.0, 1.02, 1.04], 2.0),
+        # They lie nearer than it knows itself, so it has its own error; both have many intervals.
+        ([1.0], [1.0, 1.0001, 1.0002], 169.7),
+    ],
+)
+def test_the_stated_power_rests_on_all_that_tells_the_error(
+    before: list[float], after: list[float], freedom: float
+) -> None:
+    """Of Welch's degrees of freedom alone 34 % were stated where 11 to 28 % were found."""
+    error = 0.002
+
+    def side(values: list[float]) -> SideValue:
+        samples = [Sample(value, error, 99.0) for value in values]
+        return SideValue(matrix.together(samples), len(values), freedom=matrix.freedom_of(samples))
+
+    one = Effect("p", IOPS, 1, side(before), side(after), None, None, "unknown", first=True, row=0)
+    assert one.before.sample is not None
+    assert one.after.sample is not None
+    known = ratio_error(*matrix.fair(one.before.sample, one.after.sample))
+    assert known is not None
+    assert gate.known_freedom(one, known.freedom) == pytest.approx(freedom, rel=0.05)
+    assert gate.known_freedom(one, known.freedom) >= known.freedom
+
+
+def test_more_that_is_known_of_an_error_moves_the_power_away_from_the_middle() -> None:
+    rare, usual = (
+        [gate.chance(change, 0.01, 2.0, 0.01, known=known) for known in (2.0, 20.0)]
+        for change in (0.08, 0.12)
+    )
+    assert rare[1] < rare[0] < 0.5 < usual[0] < usual[1]
+    assert gate.chance(0.08, 0.01, 2.0, 0.01) == rare[0]

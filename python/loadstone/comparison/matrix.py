@@ -54,6 +54,8 @@ class SideValue:
     """What was measured where nothing of it is valid: to be shown struck through."""
     each: tuple[float, ...] = ()
     """The value of each valid run, in the order they were met."""
+    freedom: float | None = None
+    """Degrees of freedom of what tells its error: its runs' spread, or where that is less they themselves."""
 
     @property
     def valid(self) -> bool:
@@ -114,8 +116,9 @@ def entry(cell: Repeats, metric: Metric) -> SideValue | None:
     samples = [value for value in known if isinstance(value, Sample)]
     if samples:
         return SideValue(
-            together(samples), len(samples), len(invalid), why, each=tuple(one.value for one in samples)
-        )
+            together(samples), len(samples), len(invalid), why,
+            each=tuple(one.value for one in samples), freedom=freedom_of(samples),
+        )  # fmt: skip
     pairs = [value for value in known if not isinstance(value, Sample)]
     if pairs:
         failed = Sample(float(sum(pair[0] for pair in pairs)), None, None)
@@ -139,6 +142,20 @@ def together(samples: Sequence[Sample]) -> Sample:
         return replace(mean, error=max(mean.error or 0.0, statistics.BUCKET_ERROR * mean.value))
     own = math.sqrt(sum(error**2 for error in known)) / len(known)
     return replace(mean, error=max(mean.error or 0.0, own))
+
+
+def freedom_of(samples: Sequence[Sample]) -> float | None:
+    """Return of how many degrees of freedom the error of repeats is known.
+
+    A test takes those of their spread alone, and so never finds too much. Where the error is what the runs
+    tell of themselves, because they happen to lie nearer, many intervals tell it.
+    """
+    whole = together(samples)
+    if len(samples) == 1 or whole.error is None:
+        return whole.freedom
+    of_runs = [one.freedom for one in samples if one.freedom is not None and not one.bound]
+    spread = statistics.of_runs(samples).error or 0.0
+    return sum(of_runs) if len(of_runs) == len(samples) and whole.error > spread else whole.freedom
 
 
 def contrast_of(a: Repeats, b: Repeats, metric: Metric) -> Contrast | None:
