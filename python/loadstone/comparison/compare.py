@@ -266,9 +266,11 @@ def _differences(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) -> 
 
 def _excluded(sides: Sequence[Side]) -> Iterable[Excluded]:
     for one in sides:
+        beyond = {id(phase) for phase in one.beyond}
         for phase in one.phases:
             if not phase.valid:
-                yield Excluded(one.name, phase.run, phase.name, phase.why)
+                why = say("comparison.curve.beyond", reason=phase.why) if id(phase) in beyond else phase.why
+                yield Excluded(one.name, phase.run, phase.name, why)
 
 
 def _alone(

@@ -16,6 +16,7 @@ from loadstone.bundle import study as on_disk
 from loadstone.comparison import at_once
 from loadstone.comparison.copies import Measurements
 from loadstone.comparison.phase import ComparedPhase, phases
+from loadstone.comparison.saturation import beyond_saturation
 from loadstone.comparison.search import reasons, search, within
 from loadstone.errors import BundleError, InputError, Where
 from loadstone.messages import make_error, say
@@ -71,9 +72,22 @@ class Side:
         return say(f"comparison.unread.{key}", name=within(self.path, passed.path), reason=passed.why)
 
     @property
+    def beyond(self) -> list[ComparedPhase]:
+        """The loads at the end of its curves that the storage could not keep up with."""
+        return beyond_saturation(self.phases)
+
+    @property
+    def _of_figures(self) -> list[ComparedPhase]:
+        beyond = {id(phase) for phase in self.beyond}
+        return [phase for phase in self.phases if id(phase) not in beyond]
+
+    @property
     def counts(self) -> dict[Kind, int]:
-        """How many phases have each verdict, the worst first; verdicts nobody has are left out."""
-        counter = Counter(phase.verdict.kind for phase in self.phases)
+        """How many phases have each verdict, the worst first; verdicts nobody has are left out.
+
+        Loads beyond saturation are none of them: they are what ends a curve, and out of every figure.
+        """
+        counter = Counter(phase.verdict.kind for phase in self._of_figures)
         return {kind: counter[kind] for kind in WORST_FIRST if counter[kind]}
 
     @property
@@ -86,7 +100,7 @@ class Side:
         """A phase of that verdict, the one where it is surest."""
         kind = self.verdict
         return max(
-            (one for one in self.phases if one.verdict.kind == kind),
+            (one for one in self._of_figures if one.verdict.kind == kind),
             key=lambda one: one.verdict.confidence * (-1 if kind == "measures_storage" else 1),
         )
 

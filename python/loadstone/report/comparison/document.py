@@ -62,7 +62,10 @@ class JsonSide(FrozenModel):
     )
     verdict: str = Field(description="the worst of its phases")
     confidence: float
-    counts: dict[str, int] = Field(description="how many phases have each verdict")
+    counts: dict[str, int] = Field(description="how many phases have each verdict, those of `beyond` apart")
+    beyond: int = Field(
+        description="loads at the end of a curve that asked for more than the storage does: in no figure"
+    )
 
 
 class JsonCell(FrozenModel):
@@ -193,6 +196,7 @@ def document(
             verdict=one.verdict,
             confidence=one.worst.verdict.confidence,
             counts={str(kind): count for kind, count in one.counts.items()},
+            beyond=len(one.beyond),
         )
         for one in comparison.sides
     ]

@@ -165,11 +165,13 @@ def kind(side: Side) -> str:
 
 def counts(side: Side) -> str:
     """Count the phases of a side by verdict, in words; empty where there is only one."""
-    whole = sum(side.counts.values())
-    if whole == 1:
+    whole, beyond = sum(side.counts.values()), len(side.beyond)
+    if whole == 1 and not beyond:
         return ""
     verdicts = ", ".join(f"{count} {NAMES[name]}" for name, count in side.counts.items())
-    return say("report.comparison.counts", verdicts=verdicts, phases=whole)
+    if beyond:
+        verdicts += say("report.comparison.beyond", loads=beyond)
+    return say("report.comparison.counts", verdicts=verdicts, phases=whole + beyond)
 
 
 def shown(comparison: ComparisonTable) -> list[Effect]:
