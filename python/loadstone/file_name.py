@@ -6,7 +6,6 @@ and that two names must not become the same.
 
 from __future__ import annotations
 
-import hashlib
 from typing import Final
 
 MOST_BYTES: Final = 255
@@ -35,6 +34,8 @@ def short(name: str, ending: str = "") -> str:
 
 def _fitted(name: str, text: str, most_bytes: int) -> str:
     """Cut between letters, not between their bytes, and add a hash of the name."""
+    import hashlib  # noqa: PLC0415 - it loads a library of ciphers
+
     digest = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:_HASH_LETTERS]
     room = most_bytes - _HASH_LETTERS - 1
     cut = text.encode("utf-8", "surrogateescape")[:room].decode("utf-8", "ignore")

@@ -5,6 +5,7 @@ A verb is imported when it is used. Adding one is a file in `verbs/` and a line 
 
 from __future__ import annotations
 
+import gc
 from inspect import signature
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, get_args
@@ -97,6 +98,7 @@ def run(words: Sequence[str]) -> int:
         app[words[0]].usage = f"Usage: loadstone {words[0]} {usage(app, words[0])}"
         app.help_print([words[0]])
         return exitcodes.DONE
+    gc.enable()  # From here on work is done (see `start`).
     if words[1:2] == ["-"]:
         # Standard input as the job: the parser takes a lone dash for an option unless told otherwise.
         words = [words[0], *words[2:], "--", "-"]

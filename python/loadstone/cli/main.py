@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
 import resource
 import signal
@@ -163,6 +164,8 @@ def show(error: LoadstoneError) -> None:
 
 
 def _dispatch(words: list[str]) -> int:
+    if words[:1] in (["fio"], ["hosts"]):
+        gc.enable()  # These do not come by `app.run`.
     if words[:1] == ["fio"]:
         from loadstone.cli.fio.program import main as fio
 

@@ -6,6 +6,7 @@ second and far longer on a busy host. Imports next to nothing itself.
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 
@@ -13,6 +14,8 @@ import sys
 def main() -> int:
     """Run the command line of this process and return the exit code; an interrupt is never a traceback."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    # What is read now stays: to look again and again for what may go took a seventh of a help's time.
+    gc.disable()
     try:
         from loadstone.cli.main import main as program
 

@@ -5,7 +5,6 @@ Knows where the catalogue's files are, and reads them alone: a shell waits for i
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -54,6 +53,8 @@ def _job(context: CompletionContext) -> str:
 
 
 def _content(name: str) -> dict[str, Any]:
+    import tomllib
+
     path = CATALOGUE / f"{name}.toml"
     return (
         tomllib.loads(path.read_text(encoding="utf-8")) if name and "/" not in name and path.is_file() else {}
