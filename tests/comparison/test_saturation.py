@@ -10,6 +10,7 @@ import pytest
 from loadstone.api.comparing import Comparison
 from loadstone.comparison.compare import beside
 from loadstone.comparison.side import side
+from loadstone.messages import say
 from loadstone.report.comparison import words
 from loadstone.verdict import Cause, Verdict
 from tests.comparison.test_compare import study
@@ -89,7 +90,7 @@ def test_only_the_end_of_a_curve_is_beyond_saturation(
     assert sum(document["sides"][1]["counts"].values()) == len(RATES) - beyond
     # Every one of them is struck, with its reason.
     assert len(document["excluded"]) == len(broken)
-    told = [one["why"].startswith("beyond saturation, where a curve ends: ") for one in document["excluded"]]
+    told = [one["why"] == say("comparison.curve.beyond") for one in document["excluded"]]
     assert sum(told) == beyond
 
 

@@ -269,7 +269,8 @@ def _excluded(sides: Sequence[Side]) -> Iterable[Excluded]:
         beyond = {id(phase) for phase in one.beyond}
         for phase in one.phases:
             if not phase.valid:
-                why = say("comparison.curve.beyond", reason=phase.why) if id(phase) in beyond else phase.why
+                # How much was reached differs in each of them, and says nothing more.
+                why = say("comparison.curve.beyond") if id(phase) in beyond else phase.why
                 yield Excluded(one.name, phase.run, phase.name, why)
 
 
