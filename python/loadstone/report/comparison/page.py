@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from loadstone.report.pictures.charts import Spec
     from loadstone.report.pictures.drawer import Svg
 
+JOB_COLUMNS: Final = 3
+"""Of the sides of a table of jobs, which has the job, the operation and a change of each beside them."""
 COLUMNS: Final = 4
 """So many sides are columns of the matrix; more are its rows, so that it stays within the page."""
 BESIDE: Final = 2
@@ -69,7 +71,7 @@ def _rendered(comparison: ComparisonTable, drawer: Drawer) -> str:
         jobs=[
             _job(row, before) for row, before in zip(comparison.rows, [None, *comparison.rows], strict=False)
         ],
-        many=len(comparison.sides) > COLUMNS,
+        many=len(comparison.sides) > JOB_COLUMNS,
         differences=comparison.differences,
         operating=words.operating(comparison),
         watched=[_watched(row) for row in comparison.watched],

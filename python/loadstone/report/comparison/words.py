@@ -129,7 +129,9 @@ def change(contrast: Contrast | None) -> str:
     width = (contrast.high - contrast.low) * 50
     places = 0 if width >= 1 else (1 if width >= 0.1 else 2)
     low, high = (_bounded(part, places) for part in (contrast.low, contrast.high))
-    return f"{_with_unit(contrast.change, places)} ({low} to {high})"
+    # Where the other end is a factor, it does not share the unit of the change before it.
+    unit = f"{units.THIN}%" if contrast.low <= FACTOR < contrast.high else ""
+    return f"{_with_unit(contrast.change, places)} ({low}{unit} to {high})"
 
 
 def _with_unit(share: float, places: int) -> str:
