@@ -16,6 +16,7 @@ from rich.console import Console
 
 from loadstone.analysis.study.curve import curves, limit
 from loadstone.analysis.study.document import document, schema
+from loadstone.analysis.study.repeats import RepeatedLine, repeated
 from loadstone.analysis.study.slo import read as read_slo
 from loadstone.bundle import study as on_disk
 from loadstone.cli.verbs.export import export
@@ -263,6 +264,19 @@ def test_of_many_jobs_a_terminal_has_the_totals() -> None:
     assert "lun0" in of(6)
     assert "lun0" not in of(8)
     assert len(of(8).splitlines()) == 5
+
+
+def test_a_line_of_a_run_is_told_once_and_by_its_name_once() -> None:
+    """A file with a job of its own name had *mixed mixed read*, for the rate and for the latency."""
+    rate = repeated([1000.0, 2000.0], [10.0, 10.0], "1/s")
+    latency = repeated([100.0, 200.0], [1.0, 1.0], "ns")
+    line = RepeatedLine("mixed", "read", False, rate, rate, latency, dict.fromkeys((50.0, 99.0, 99.9)))
+    noise = "the runs differ by more than their own noise: "
+    assert study_terminal.apart([line], "mixed") == [f"{noise}mixed read, IOPS and latency, mean"]
+    assert study_terminal.apart([line]) == [f"{noise}mixed read, IOPS and latency, mean"]
+    assert study_terminal.apart([line], "a.fio") == [f"{noise}a.fio mixed read, IOPS and latency, mean"]
+    names = [row[0] for row in study_terminal.repeated_rows([line], "mixed")]
+    assert names == ["mixed read", *[""] * (len(names) - 1)]
 
 
 def test_a_reason_is_told_once_for_all_runs_it_decides() -> None:

@@ -124,7 +124,7 @@ def _repeats(repeated: Mapping[str, Sequence[repeats.RepeatedLine]], console: Co
 def repeated_rows(lines: Sequence[repeats.RepeatedLine], run: str = "") -> list[list[str]]:
     """Return rows of `REPEATED`, one per line and quantity; of one run of a list where it is named."""
     return [
-        ["" if index else f"{run} {line.job} {line.op}".lstrip(), quantity, *_repeated(value, kind)]
+        ["" if index else _line_name(line, run), quantity, *_repeated(value, kind)]
         for line in lines
         for index, (quantity, kind, value) in enumerate(_quantities(line))
     ]
@@ -132,13 +132,21 @@ def repeated_rows(lines: Sequence[repeats.RepeatedLine], run: str = "") -> list[
 
 def apart(lines: Sequence[repeats.RepeatedLine], run: str = "") -> list[str]:
     """Say which quantities differ from run to run by more than the runs' own errors."""
-    of = f"{run} " if run else ""
-    return [
-        say("report.study.runs_differ", of=of, job=line.job, op=line.op, quantity=quantity)
+    differing = {
+        _line_name(line, run): [quantity for quantity, _, value in _quantities(line) if value.differ]
         for line in lines
-        for quantity, _, value in _quantities(line)
-        if value.differ
+    }
+    return [
+        say("report.study.runs_differ", line=name, quantities=" and ".join(quantities))
+        for name, quantities in differing.items()
+        if quantities
     ]
+
+
+def _line_name(line: repeats.RepeatedLine, run: str) -> str:
+    """Name a line by its job and operation, and by its run where that is called otherwise."""
+    of = "" if run in ("", line.job) else f"{run} "
+    return f"{of}{line.job} {line.op}"
 
 
 def verdicts(runs: Sequence[RunFigures]) -> list[str]:
