@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from pathlib import Path
@@ -147,7 +148,8 @@ def test_ctrl_c_ends_what_reads_an_input_that_hangs(tmp_path: Path, words: tuple
         there.stop()
         running = start(*(word.format(there=there.path) for word in words), cwd=tmp_path)
         (worker,) = until(lambda: children(running.pid), "the working process")
-        until(lambda: f"{worker} " in log.read_text(), "a question of the working process")
+        asked = re.compile(rf"^{worker} ", re.MULTILINE)
+        until(lambda: asked.search(log.read_text()), "a question of the working process")
         running.send_signal(INTERRUPT)
         done = finish(running)
     assert done.code == 130, done

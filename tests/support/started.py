@@ -1,6 +1,6 @@
 """The program started as a process, without the second of CPU time that an interpreter's start takes.
 
-`Started` is a `subprocess.Popen` of `python -m loadstone.cli.main WORDS`. The process is forked off
+`Started` is a `subprocess.Popen` of `python -m loadstone WORDS`. The process is forked off
 a server that has imported the program and done nothing with it, and then becomes a child of this
 process: it has its own pid, group, directory, environment, files and exit, and runs `main` from its
 first line. What asks for more than that (a `preexec_fn`, files to pass on, another interpreter's
@@ -25,7 +25,7 @@ from typing import Any
 
 from tests.support import drawing
 
-COMMAND = (sys.executable, "-m", "loadstone.cli.main")
+COMMAND = (sys.executable, "-m", "loadstone")
 OTHER_INTERPRETER = ("PYTHON", "LD_", "MALLOC_", "POLARS_", "OPENBLAS_", "LC_", "LANG", "TZ")
 """What an interpreter or a library reads when it starts."""
 PR_SET_CHILD_SUBREAPER = 36

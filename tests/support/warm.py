@@ -21,7 +21,7 @@ from typing import IO, Any, TextIO
 
 import loadstone
 from loadstone import messages
-from loadstone.cli import main
+from loadstone.cli import main, start
 from loadstone.report import templates
 from tests.support import drawing
 
@@ -117,7 +117,7 @@ class _Program(BaseException):
 
 
 def program(request: dict[str, Any], streams: list[int]) -> int:
-    """Be what `python -m loadstone.cli.main` is when it has started."""
+    """Be what `python -m loadstone` is when it has started."""
     if request["session"]:
         os.setsid()
     for number, stream in enumerate(streams):
@@ -133,7 +133,7 @@ def program(request: dict[str, Any], streams: list[int]) -> int:
         setattr(sys, name, opened)
         setattr(sys, f"__{name}__", opened)
     sys.argv = [str(Path(main.__file__)), *request["words"]]
-    return main.main()
+    return start.main()
 
 
 def _stream(number: int, before: TextIO) -> IO[str]:
@@ -152,8 +152,8 @@ if __name__ == "__main__":
     draws.close()
     try:
         serve(connection)
-    except _Program as start:
-        begin = start.args
+    except _Program as started:
+        begin = started.args
     else:
         sys.exit(0)
     sys.exit(program(*begin))
