@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -134,6 +135,33 @@ def test_the_terminal_is_given_back_when_the_program_is_stopped_and_when_it_is_k
         os.kill(worker, signal.SIGKILL)
         assert LEAVE.encode() in seen(terminal, b"the program was killed by SIGKILL")
     assert running.wait(PATIENCE_S) == 1
+
+
+def test_ctrl_z_stops_a_run_whose_terminal_takes_nothing(tmp_path: Path) -> None:
+    """The picture was half written, and the run ended: 'a mistake in the program', 'reentrant call'."""
+    running, terminal = run_on_a_terminal(tmp_path)
+    with terminal:
+        worker = worker_of(running.pid)
+        waits = Path(f"/proc/{worker}/wchan")
+        until(lambda: waits.read_text() == "wait_woken" and not has_room(running), "a full terminal")
+        os.kill(running.pid, signal.SIGTSTP)
+        until(lambda: state(running.pid) == state(worker) == "T", "both to be stopped")
+        os.kill(running.pid, signal.SIGCONT)
+        seen(terminal, b"IOPS")
+        os.kill(running.pid, signal.SIGINT)
+        shown = rest(terminal)
+    assert running.wait(PATIENCE_S) == 130
+    assert b"mistake" not in shown
+    assert b"the run was stopped for" in shown
+
+
+def has_room(running: StartedProgram) -> bool:
+    """Tell whether the terminal of a program takes anything at once."""
+    screen = os.open(f"/proc/{running.pid}/fd/2", os.O_WRONLY | os.O_NOCTTY)
+    try:
+        return bool(select.select([], [screen], [], 0)[1])
+    finally:
+        os.close(screen)
 
 
 def test_a_bundle_that_goes_with_the_next_run_is_told_as_such(

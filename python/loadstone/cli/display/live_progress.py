@@ -6,6 +6,7 @@ Knows rich, the terminal's two screens and its size. What the rows mean is in
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -57,6 +58,7 @@ MAX_SAID: Final = 3
 """What was said takes no more than one line in so many from a table that needs them."""
 LEAVE: Final = "\x1b[2J\x1b[H\x1b[?1049l\x1b[?25h"
 """Takes the picture from the terminal and shows the cursor."""
+ENTER: Final = "\x1b[?1049h\x1b[?25l"
 BAR: Final = 20
 MAX_BAR_SHARE: Final = 0.3
 """Of the width."""
@@ -132,13 +134,26 @@ class LiveProgress:
         self._error.release()
 
     def _stopped(self, number: int, frame: FrameType | None) -> None:
-        """Give the terminal back while the program is stopped."""
-        self._leave()
+        """Give the terminal back while the program is stopped.
+
+        Where it takes nothing (Ctrl-S, a slow connection) a picture may be half written, and Python lets
+        nobody write to the stream in the middle of that. The terminal is told past it, if it can be told.
+        """
+        try:
+            self._leave()
+        except RuntimeError:
+            has_left = False
+            _tell_terminal(LEAVE)
+        else:
+            has_left = True
         if callable(self._stops):
             self._stops(number, frame)
         else:
             os.kill(os.getpid(), signal.SIGSTOP)
-        self._enter()
+        if has_left:
+            self._enter()
+        else:
+            _tell_terminal(ENTER)
 
     def _say(self, text: str) -> None:
         """Say what is to stay."""
@@ -190,6 +205,16 @@ class LiveProgress:
         parts = [bar, left, phase, say("cli.live.error_count", errors=errors) if errors else ""]
         parts.append(say("cli.run.stopping") if self._stopping else "")
         return " · ".join(filter(None, parts))
+
+
+def _tell_terminal(text: str) -> None:
+    """Write to the terminal past the stream, and only if it takes that at once."""
+    with contextlib.suppress(OSError):
+        terminal = os.open("/proc/self/fd/2", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            os.write(terminal, text.encode())
+        finally:
+            os.close(terminal)
 
 
 def bar_of(share: float, width: int) -> str:
