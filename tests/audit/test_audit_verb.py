@@ -310,12 +310,13 @@ def test_every_verb_refuses_a_study_with_a_run_that_was_altered(
         assert said.out == ""
         assert "runs/2 was changed since it was sealed: notes.json was altered" in said.err
     # A directory of results is read without it, says so first, and does not end with 0.
-    left_out, altered = "1 result could not be read and is left out", "study/runs/2 was not read: was changed"
+    left_out = "1 result could not be read and is left out"
+    not_read = "study/runs/2 was not read: was changed"
     for words, first in (
         (["audit", str(study.parent)], left_out),
         (["compare", str(base), str(study.parent)], f"r: {left_out}."),
-        (["compare", str(base), str(study.parent)], f"warning: r: {altered}"),
-        (["report", str(study.parent), "-o", str(tmp_path / "d.md")], f"warning: {altered}"),
+        (["compare", str(base), str(study.parent)], f"warning: r: {not_read}"),
+        (["report", str(study.parent), "-o", str(tmp_path / "d.md")], f"warning: {not_read}"),
     ):
         assert main(words) == exitcodes.USAGE, words
         said = capsys.readouterr()
