@@ -53,7 +53,7 @@ def _environment() -> jinja2.Environment:
 class _CompiledTemplates(jinja2.FileSystemBytecodeCache):
     """Templates compiled once, beside Python's own compiled modules and by the same rules (PEP 3147).
 
-    Compiling those of a run takes half a second of CPU time.
+    Every run with a report compiled them anew.
     """
 
     def __init__(self) -> None:
