@@ -234,10 +234,13 @@ def _mapped(process: Path, lines: re.Pattern[str]) -> set[Key]:
     keys: set[Key] = set()
     with contextlib.suppress(OSError):
         # A library is mapped in five parts, whose lines have the same device, inode and name.
-        parts = {match.group(2, 3, 4, 5): match[1] for match in lines.finditer(_read(f"{process}/maps"))}
-        for (major, minor, number, _), addresses in parts.items():
+        parts: dict[tuple[str, ...], list[str]] = {}
+        for match in lines.finditer(_read(f"{process}/maps")):
+            parts.setdefault(match.group(2, 3, 4, 5), []).append(match[1])
+        for (major, minor, number, _), places in parts.items():
             # The link knows btrfs' and overlayfs' own device numbers; without privilege the line has to do.
-            key = key_of(f"{process}/map_files/{addresses}")
+            linked = (key_of(f"{process}/map_files/{place}") for place in places)
+            key = next((one for one in linked if one is not None), None)
             keys.add(key or (os.makedev(int(major, 16), int(minor, 16)), int(number)))
     return keys
 
