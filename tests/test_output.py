@@ -295,6 +295,7 @@ ALLOWED = {
     "hosts/certificates.py": "keys in a new directory",
     "hosts/agent_links.py": "the bundle of a host, in a directory that the run made",
     "hosts/occupancy.py": "a lock in a directory of its own",
+    "cli/display/live_progress.py": "the terminal, past the stream, when the run is stopped with Ctrl-Z",
     "cli/process/standard_output.py": "/dev/null in place of a standard output that fails",
     "cli/process/supervisor.py": "/dev/null in place of the standard streams",
     "cli/main.py": "/dev/null in place of a missing standard stream",

@@ -209,6 +209,8 @@ class LiveProgress:
 
 def _tell_terminal(text: str) -> None:
     """Write to the terminal past the stream, and only if it takes that at once."""
+    if not os.isatty(2):
+        return
     with contextlib.suppress(OSError):
         terminal = os.open("/proc/self/fd/2", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
