@@ -15,6 +15,7 @@ RNG = random.Random(20260101)
 FREEDOMS = [0.7, 1, 1.5, 2, 3, 4.2, 10, 99, 1234.5, 1e6, 1e9]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("freedom", FREEDOMS)
 def test_students_t_is_scipys(freedom: float) -> None:
     for value in [

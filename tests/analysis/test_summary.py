@@ -114,6 +114,7 @@ def test_a_target_of_several_stages_has_its_own_rate_in_each(tmp_path: Path) -> 
     assert second["hosts"] == []
 
 
+@pytest.mark.in_turn
 def test_a_run_that_was_never_sealed_says_that_damage_may_go_unnoticed(tmp_path: Path) -> None:
     """Rows of a killed run have no hash: removed ones were missed by nobody."""
     told = [

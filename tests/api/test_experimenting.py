@@ -55,6 +55,7 @@ def found(file: Path) -> loadstone.Experiment:
     )
 
 
+@pytest.mark.in_turn
 def test_a_plan_is_the_one_of_the_command_line_and_touches_nothing(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

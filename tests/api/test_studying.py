@@ -33,6 +33,7 @@ def test_a_sweep_has_a_run_for_each_combination(swept: loadstone.Study) -> None:
     assert (request["front_end"], request["options"]["iodepth"]) == ("python", "1,2")
 
 
+@pytest.mark.in_turn
 def test_a_study_runs_again(swept: loadstone.Study, tmp_path: Path) -> None:
     again = loadstone.rerun_study(swept, out=tmp_path / "again", calibration=False)
     assert (again.kind, list(again.runs)) == ("sweep", list(swept.runs))

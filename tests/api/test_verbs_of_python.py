@@ -95,6 +95,7 @@ def test_commands_of_a_job_run_where_they_are_permitted(tmp_path: Path) -> None:
     assert (tmp_path / "before").exists()
 
 
+@pytest.mark.in_turn
 def test_a_bundle_runs_again_into_another(wrote: loadstone.Result, tmp_path: Path) -> None:
     again = loadstone.rerun(wrote.path, out=tmp_path / "again", calibration=False)
     assert again.status == "complete"

@@ -284,6 +284,7 @@ def test_a_study_with_a_broken_run_is_read_without_it(
     assert [Path(one["path"]).name for one in told["passed_over"]] == ["study"]
 
 
+@pytest.mark.in_turn
 def test_every_verb_refuses_a_study_with_a_run_that_was_altered(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

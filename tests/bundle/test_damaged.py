@@ -362,6 +362,7 @@ def test_a_file_that_may_not_be_read_is_named(
                 assert tried(line) is None, (hidden, line)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("total", [None, {"iops": "many"}, {"iops": 10**400}, {"latency_ns": [1]}])
 def test_a_sealed_result_of_another_shape_is_listed_as_unreadable(
     whole: list[Path], tmp_path: Path, total: object, capsys: pytest.CaptureFixture[str]

@@ -59,6 +59,7 @@ def test_a_longer_latency_than_allowed_is_told_with_its_numbers(
     assert re.search(expected, told), told
 
 
+@pytest.mark.in_turn
 def test_the_last_interval_has_its_result_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--name=a", "--filename=/dev/zero", "--size=1m", "--time_based", "--runtime=2"]
     assert main([*words, "--status-interval=500ms"]) == 0

@@ -123,6 +123,7 @@ def test_a_directory_that_is_there_fails_its_making_as_in_fio(tmp_path: Path) ->
     assert json.loads(out.read_text())["jobs"][0]["error"] == 17
 
 
+@pytest.mark.in_turn
 def test_extents_are_exchanged_with_a_donor_and_the_content_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -190,6 +190,7 @@ def test_what_is_not_measured_has_no_percentiles(tmp_path: Path, word: str) -> N
     assert "percentile" not in job["read"]["clat_ns"]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("name", "words"),
     [("data", ("--rw=write",)), ("below/data", ("--rw=write", "--directory=.")), ("data.0", ("--rw=trim",))],
@@ -242,6 +243,7 @@ def test_submission_and_completion_are_parts_of_the_latency(tmp_path: Path) -> N
             assert part["min"] <= part["mean"] <= part["max"]
 
 
+@pytest.mark.in_turn
 def test_clones_apart_or_together(tmp_path: Path) -> None:
     apart = document(*NULL, "--numjobs=3", cwd=tmp_path)["jobs"]
     assert [job["read"]["total_ios"] for job in apart] == [1024] * 3
@@ -360,6 +362,7 @@ def test_the_keys_are_those_of_fio(words: tuple[str, ...], tmp_path: Path) -> No
         assert total == sum(b[name]["total_ios"] for name in ("read", "write"))
 
 
+@pytest.mark.in_turn
 def test_fio_replays_the_trace_of_a_run(tmp_path: Path) -> None:
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")

@@ -154,6 +154,7 @@ def words(verb: str, bundle: Path) -> list[str]:
     return [str(one) for one in given.get(verb, [job])]
 
 
+@pytest.mark.in_turn
 @pytest.mark.drawn(30)
 @pytest.mark.parametrize("kind", HAZARDS)
 @pytest.mark.parametrize(("verb", "option"), OPTIONS)
@@ -187,6 +188,7 @@ def test_no_export_is_written_over(export: str, kind: str, bundle: Path, tmp_pat
         assert state(content) == before
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", [one for one in HAZARDS if "name in" not in one])
 @pytest.mark.parametrize(
     ("export", "name"),

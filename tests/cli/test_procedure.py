@@ -34,6 +34,7 @@ def test_one_of_them_tells_its_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--set depth=32" in out
 
 
+@pytest.mark.in_turn
 def test_runs_are_listed_with_what_differs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     target = tmp_path / "x"
     with target.open("wb") as file:

@@ -22,6 +22,7 @@ SHOWN = {
 }
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("verb", SHOWN)
 def test_a_killed_run_is_said_to_be_in_part_without_a_hash(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -46,6 +46,7 @@ def test_a_phase_that_is_not_valid_takes_no_part_and_no_pass() -> None:
     assert not any(one.green_invalid for one in found)
 
 
+@pytest.mark.in_turn
 def test_the_page_has_a_line_for_each_difference() -> None:
     lines = table([pair(at) for at in range(12)], alike(7, 1), 7).splitlines()
     assert sum(line.startswith("| ") and " % |" in line for line in lines) >= 3

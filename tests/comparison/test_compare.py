@@ -90,6 +90,7 @@ def test_nothing_rests_on_a_run_that_is_not_valid(tmp_path: Path, capsys: pytest
     assert re.search(r"\| ~~[12]\.\d\dk~~ \| not valid \|", capsys.readouterr().out)
 
 
+@pytest.mark.in_turn
 def test_what_is_left_out_for_one_reason_is_said_once(tmp_path: Path) -> None:
     base, other = tmp_path / "base", tmp_path / "other"
     blocks = (512, 4096, 8192, 16384)
@@ -113,6 +114,7 @@ def test_what_is_left_out_for_one_reason_is_said_once(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.in_turn
 def test_one_invalid_repeat_is_left_out_and_the_side_is_what_its_worst_run_is(tmp_path: Path) -> None:
     base, other = tmp_path / "base", tmp_path / "other"
     for number in range(3):
@@ -153,6 +155,7 @@ def study(path: Path, reached: list[float], *, rates: list[float | None] | None 
     return path
 
 
+@pytest.mark.in_turn
 def test_repeats_that_scatter_hide_a_difference_that_single_runs_would_show(tmp_path: Path) -> None:
     base = study(tmp_path / "base", [1000.0, 1100.0, 900.0])
     other = study(tmp_path / "other", [960.0, 1060.0, 860.0])
@@ -208,6 +211,7 @@ def test_what_two_of_three_sides_have_is_not_told_to_be_of_one_alone(tmp_path: P
     ]
 
 
+@pytest.mark.in_turn
 def test_copies_of_a_study_are_told_together(tmp_path: Path) -> None:
     """Three copies of a study of ten runs were thirty warnings, one for each run."""
     base = study(tmp_path / "base", [1000.0, 1010.0, 990.0, 1005.0])
@@ -238,6 +242,7 @@ def test_a_figure_without_an_error_beside_repeats_is_not_said_to_be_beyond_compa
     assert not any("cannot be compared" in one for one in compared.warnings)
 
 
+@pytest.mark.in_turn
 def test_several_curves_of_one_name_and_single_maxima_are_told(tmp_path: Path) -> None:
     """The second curve of a side was left out, and the maximum of one run *worse*, without a word."""
     rates = [None, 20.0, 50.0]
@@ -411,6 +416,7 @@ def test_loads_that_no_other_side_has_are_told_with_what_decides_it(tmp_path: Pa
     )
 
 
+@pytest.mark.in_turn
 def test_the_gate_catches_a_regression_and_lets_what_is_tolerated_pass(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -627,6 +633,7 @@ def test_the_answer_of_many_sides_is_a_sentence(tmp_path: Path) -> None:
     assert words.title(made) == "11 sides against config-00"
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("sides", [4, 5])
 def test_the_jobs_of_many_sides_are_rows_and_stay_within_the_page(tmp_path: Path, sides: int) -> None:
     """The table of four sides ended 300 px beyond a page of 1,200: nobody saw the fourth."""

@@ -96,6 +96,7 @@ def host(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.control} {row.file.rpartition('/')[2]}")
 def test_what_a_killed_process_set_is_put_back(host: Path, tmp_path: Path, row: ControlFile) -> None:
     if row.file.endswith("no_turbo"):

@@ -86,6 +86,7 @@ def shown(point: Path) -> set[str]:
     return {*line[5].split(","), *line[-1].split(",")}
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 @named(PUT_BACK)
 def test_what_a_remount_changes_it_takes_away_again(point: Path, tmp_path: Path, level: str) -> None:

@@ -118,6 +118,7 @@ def test_a_disk_that_fills_up_under_the_bundle(tmp_path: Path) -> None:
         assert Bundle.open(point / "b").status in ("partial", "failed")
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_a_disk_that_is_full_when_the_bundle_is_sealed(tmp_path: Path) -> None:
     """All that is left is taken while the run goes on, in pieces that leave room for lines only."""
@@ -139,6 +140,7 @@ def test_a_disk_that_is_full_when_the_bundle_is_sealed(tmp_path: Path) -> None:
     assert "Traceback" not in done.err
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_a_study_whose_disk_fills_up_has_failed_and_was_not_refused(tmp_path: Path) -> None:
     """Its report cannot be written either: that ended with 2, which says that nothing was written."""
@@ -155,6 +157,7 @@ def test_a_study_whose_disk_fills_up_has_failed_and_was_not_refused(tmp_path: Pa
     assert "report.html: cannot be written: No space left on device" in done.err, done
 
 
+@pytest.mark.in_turn
 def test_a_bundle_that_is_renamed_in_the_run_is_sealed_where_it_is(tmp_path: Path) -> None:
     one = job(tmp_path / "r.fio", LONGER)
     running = start("run", one, "--out", "b", "--no-report", cwd=tmp_path)
@@ -169,6 +172,7 @@ def test_a_bundle_that_is_renamed_in_the_run_is_sealed_where_it_is(tmp_path: Pat
     assert (bundle.status, bundle.verify()) == ("complete", [])
 
 
+@pytest.mark.in_turn
 def test_a_bundle_that_is_removed_in_the_run(tmp_path: Path) -> None:
     one = job(tmp_path / "r.fio", LONGER)
     running = start("run", one, "--out", "b", cwd=tmp_path)
@@ -232,6 +236,7 @@ def test_too_little_memory_for_what_comes_after_the_run(fast: Path, tmp_path: Pa
         assert "IOPS" in done.out + done.err, done
 
 
+@pytest.mark.in_turn
 def test_a_report_that_cannot_be_written_fails_after_the_figures(fast: Path, tmp_path: Path) -> None:
     one = job(tmp_path / "r.fio", LONGER)
     running = start("run", one, "--out", "b", "--json", "--report", cwd=tmp_path)

@@ -121,6 +121,7 @@ def test_a_limit_on_processor_time_is_named(tmp_path: Path) -> None:
     assert "ulimit -t" in done.err
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_an_engine_that_is_stopped_is_told_to_be_stopped(tmp_path: Path) -> None:
     text = JOB.replace("runtime=20s", "runtime=60s")
@@ -133,6 +134,7 @@ def test_an_engine_that_is_stopped_is_told_to_be_stopped(tmp_path: Path) -> None
     assert "it is stopped, by SIGSTOP or a debugger" in done.err
 
 
+@pytest.mark.in_turn
 def test_the_drop_in_fails_as_well(tmp_path: Path) -> None:
     one = job(tmp_path / "r.fio", JOB)
     os.environ["LOADSTONE_FIO_BUNDLES"] = str(tmp_path / "kept")

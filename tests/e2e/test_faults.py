@@ -121,6 +121,7 @@ def test_a_full_file_system_says_so_and_keeps_the_samples(tmp_path: Path) -> Non
     assert "No space left on device" in done.err
 
 
+@pytest.mark.in_turn
 def test_a_backing_file_that_shrinks_is_an_io_error_with_its_offset(backing: Path, tmp_path: Path) -> None:
     with attached(backing) as device:
         text = f"[r]\nrw=randread\nbs=4k\ntime_based\nruntime=300s\niodepth=8\ndirect=1\nfilename={device}\n"

@@ -63,6 +63,7 @@ def test_a_stopped_engine_is_told_and_kept_out_of_the_latency(tmp_path: Path) ->
     assert result["jobs"][0]["measured_s"] < 10.0 - STOPPED_S / 2
 
 
+@pytest.mark.in_turn
 def test_a_commit_is_a_write_and_its_flush(tmp_path: Path) -> None:
     needs_engine()
     done = run("run", job(tmp_path / "j.fio", FLUSHING), "--no-progress", "--json", cwd=tmp_path)

@@ -55,6 +55,7 @@ def test_ctrl_c_while_a_target_hangs_before_the_run(tmp_path: Path) -> None:
     assert "no answer for" not in done.err, "it heard only when the waiting was over"
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_a_target_that_hangs_in_the_run_ends_it_and_its_figures_are_kept(tmp_path: Path) -> None:
     with mounted(tmp_path / "m") as there:

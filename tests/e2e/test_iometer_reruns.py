@@ -66,6 +66,7 @@ def test_a_second_run_takes_the_file_of_the_first(tmp_path: Path) -> None:
     assert (tmp_path / "drive" / "iobw.tst").stat().st_size == 8192 * 512
 
 
+@pytest.mark.in_turn
 def test_a_file_of_somebody_else_is_not_taken(tmp_path: Path) -> None:
     (tmp_path / "drive").mkdir()
     file = tmp_path / "drive" / "iobw.tst"

@@ -60,6 +60,7 @@ def test_a_wrong_sheet_is_told_with_its_line_before_anything_is_made(tmp_path: P
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.in_turn
 def test_the_state_of_a_file_before_and_after_its_first_writes(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.touch()

@@ -227,6 +227,7 @@ def test_a_restart_makes_what_is_missing(tmp_path: Path) -> None:
     assert creates["create"]["operations"] <= 2
 
 
+@pytest.mark.in_turn
 def test_a_tree_that_nobody_marked_is_not_touched(tmp_path: Path) -> None:
     folder = tmp_path / "tree" / "vdb.1_1.dir"
     folder.mkdir(parents=True)
@@ -287,6 +288,7 @@ def test_trees_whose_files_are_numbered_otherwise_are_no_places_to_copy_between(
     assert "format=yes" in done.err
 
 
+@pytest.mark.in_turn
 def test_another_structure_is_an_error_with_its_place(tmp_path: Path) -> None:
     study(tmp_path, "fwd=w,fsd=fsd1\nrd=r,fwd=w,fwdrate=max,elapsed=4,format=only\n")
     file = tmp_path / "files.parm"
@@ -297,6 +299,7 @@ def test_another_structure_is_an_error_with_its_place(tmp_path: Path) -> None:
     assert "width was 2, is 3" in done.err
 
 
+@pytest.mark.in_turn
 def test_files_hold_as_many_different_blocks_as_dedupratio_says(tmp_path: Path) -> None:
     file = tmp_path / "files.parm"
     file.write_text(

@@ -193,6 +193,7 @@ def test_damage_is_said_and_counted_as_fio_says_it(tmp_path: Path) -> None:
         assert "received data dumped as data.8192.received\n" in said
 
 
+@pytest.mark.in_turn
 def test_a_dump_goes_over_nothing(tmp_path: Path) -> None:
     assert ours(tmp_path, rw="write", verify="md5")[0] == 0
     (tmp_path / "data.0.received").write_text("mine")
@@ -204,6 +205,7 @@ def test_a_dump_goes_over_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "data.0.received").read_text() == "mine"
 
 
+@pytest.mark.in_turn
 def test_continue_on_error_verify_goes_on_to_the_end(tmp_path: Path) -> None:
     assert ours(tmp_path, rw="write", verify="md5")[0] == 0
     with (tmp_path / "data").open("r+b") as file:
@@ -229,6 +231,7 @@ def test_each_takes_the_state_that_the_other_saved(tmp_path: Path, rw: str) -> N
             assert (code, counts(read)[0][0]) == (0, counts(wrote)[1][0]), said
 
 
+@pytest.mark.in_turn
 def test_reading_stops_where_the_other_run_ended(tmp_path: Path) -> None:
     assert ours(tmp_path, verify="md5", rw="randwrite", number_ios=10)[0] == 0
     code, job, said = ours(tmp_path, verify="md5", rw="randwrite", verify_only=1, verify_state_load=1)

@@ -50,6 +50,7 @@ def test_without_noise_effects_are_exact_and_cells_are_what_was_measured() -> No
         assert cell.runs == 3
 
 
+@pytest.mark.in_turn
 @settings(max_examples=10)
 @given(st.floats(0.001, 1000.0), st.integers(0, 10**6), st.sampled_from(["iops", "lat_mean_ns"]))
 def test_a_unit_changes_no_ratio(scale: float, seed: int, metric: str) -> None:
@@ -236,6 +237,7 @@ def test_the_two_rates_of_one_block_size_are_one_test() -> None:
     assert again.judgement == effect(both, "governor").judgement
 
 
+@pytest.mark.in_turn
 def test_the_choice_keeps_its_limit_and_tells_its_price() -> None:
     def log(levels: Mapping[str, str], _: int) -> float:
         return {"1": 0.0, "8": 1.0, "64": 1.3}[levels["depth"]]

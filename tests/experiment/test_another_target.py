@@ -90,6 +90,7 @@ def test_a_file_that_was_replaced_is_another_one_also_under_the_same_number(poin
     assert changes_of(target, target.unlink) == ["it is not there any more"]
 
 
+@pytest.mark.in_turn
 def test_a_file_that_a_killed_run_made_is_its_own_and_a_stranger_s_is_not(point: Path) -> None:
     target = point / "data"
     assert changes_of(target, target.touch, killed=True) == ["something else made it"]

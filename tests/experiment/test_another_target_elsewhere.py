@@ -155,6 +155,7 @@ def test_resume_goes_on_with_the_file_system_that_a_layout_mounted_before(
     assert len(list((out / "runs").iterdir())) == 4
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_a_file_system_made_anew_between_two_runs_on_its_layout_is_noticed(
     device: str, tmp_path: Path

@@ -345,6 +345,7 @@ def test_a_parameter_of_what_has_none_is_refused(tmp_path: Path) -> None:
         prepare(written(tmp_path, text))
 
 
+@pytest.mark.in_turn
 def test_a_budget_smaller_than_a_block_is_told(tmp_path: Path) -> None:
     text = FILE.replace("repeats = 2", 'repeats = 2\nbudget = { time = "9s" }')
     told = announce(prepare(written(tmp_path, text))).over_budget
@@ -384,6 +385,7 @@ def test_a_factor_without_effect_is_refused(tmp_path: Path) -> None:
         announce(prepare(path))
 
 
+@pytest.mark.in_turn
 def test_why_a_factor_has_no_effect_is_told(tmp_path: Path) -> None:
     memory = tempfile.mkdtemp(dir="/dev/shm")
     text = FILE.replace('"null", rw', f'"io_uring", direct = 1, filename = "{memory}/x", rw')
@@ -467,6 +469,7 @@ def test_few_repeats_are_said_to_show_little() -> None:
     assert said == "where repeats scatter by 2 %, differences from 12 % on will be significant"
 
 
+@pytest.mark.in_turn
 def test_a_plan_tells_everything_and_touches_nothing(tmp_path: Path) -> None:
     told = announce(prepare(written(tmp_path))).document()
     assert (told["combinations"], told["blocks"], len(told["runs"])) == (4, 2, 8)
@@ -532,6 +535,7 @@ def test_a_new_file_has_no_room_before_the_load(tmp_path: Path) -> None:
     assert ways == {("new", "none"), ("preallocated", "native")}
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("option", "words"),
     [

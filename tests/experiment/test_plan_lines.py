@@ -42,6 +42,7 @@ def file_of(folder: Path, runtime: str = "1s", factor: str = DEPTH, more: str = 
     return path
 
 
+@pytest.mark.in_turn
 def test_runs_that_are_too_short_for_any_figure_are_said_before(tmp_path: Path) -> None:
     """All of them were done, and the page said then that none is valid."""
     prepared = prepare(file_of(tmp_path, "900ms"))

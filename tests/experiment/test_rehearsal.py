@@ -205,6 +205,7 @@ def test_a_plan_tells_what_the_rehearsal_takes_and_how_often_layouts_are_built(
     assert "allocated to fill file systems, all times together: " in told
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_a_layout_that_cannot_be_built_is_said_before(devices: list[str], tmp_path: Path) -> None:
     layouts = {"each": 'filesystem = "ext4"', "odd": 'filesystem = "ext4"\nmkfs_options = ["-O", "odd"]'}
@@ -272,6 +273,7 @@ def test_a_device_that_is_none_is_told_with_its_line(devices: list[str], tmp_pat
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.in_turn
 @pytest.mark.root
 def test_nothing_is_lost_for_a_mistyped_path(devices: list[str], tmp_path: Path) -> None:
     """The layouts were built before somebody was told that a consent has no effect."""

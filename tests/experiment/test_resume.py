@@ -311,6 +311,7 @@ def test_what_is_missing_takes_as_long_as_what_was_done(tmp_path: Path) -> None:
     assert rest.document()["recorded"]["beside_s"] == pytest.approx(1.0)
 
 
+@pytest.mark.in_turn
 def test_another_file_does_not_go_on(tmp_path: Path) -> None:
     host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
 

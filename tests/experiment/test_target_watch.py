@@ -113,6 +113,7 @@ def test_a_mount_that_is_gone_or_another_one_is_noticed(device: str, point: Path
     call("mount", device, str(point))
 
 
+@pytest.mark.in_turn
 def test_a_file_that_is_gone_or_another_one_is_noticed_and_what_a_run_makes_is_not(tmp_path: Path) -> None:
     target, other = tmp_path / "data", tmp_path / "other"
     assert changes_of(str(target), target.touch) == ["something else made it"]

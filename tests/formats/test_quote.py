@@ -37,6 +37,7 @@ def told(capfd: pytest.CaptureFixture[str]) -> str:
     return (said.out + said.err).lower()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", SECRETS)
 @pytest.mark.parametrize("language", ["", *LANGUAGES])
 def test_a_file_that_is_no_job_file_is_not_told(
@@ -51,6 +52,7 @@ def test_a_file_that_is_no_job_file_is_not_told(
     assert "secret" not in told(capfd)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", SECRETS)
 def test_an_included_file_that_is_no_job_file_is_not_told(
     kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]

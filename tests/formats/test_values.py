@@ -98,6 +98,7 @@ def drawn(chance: random.Random) -> str:
     return ":".join([kind, *numbers])
 
 
+@pytest.mark.in_turn
 @pytest.mark.skipif(shutil.which("fio") is None, reason="needs fio beside it")
 @pytest.mark.parametrize("seed", range(40))
 def test_the_real_fio_takes_and_refuses_the_same(seed: int) -> None:

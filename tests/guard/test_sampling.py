@@ -38,6 +38,7 @@ def arrangements(count: int, draw: random.Random) -> dict[str, set[int]]:
     }
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("share", [0.002, 0.01, 0.03])
 def test_no_arrangement_is_missed_more_often_than_stated(share: float) -> None:
     draw = random.Random(share)
@@ -72,6 +73,7 @@ def test_the_stated_numbers() -> None:
     assert never_missed(sampling.PASSES[-1]) == 1 / 4096
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("seed", range(20))
 def test_a_space_knows_its_places(seed: int) -> None:
     draw = random.Random(seed)

@@ -86,6 +86,7 @@ def test_a_host_with_the_name_of_another_file_is_refused_before_anything_is_writ
     assert not (tmp_path / "made").exists()
 
 
+@pytest.mark.in_turn
 def test_dask_that_others_start_finds_its_settings_beside_the_certificates(tmp_path: Path) -> None:
     """Plain `dask worker` processes took 2 % of a CPU each beside the load, with Dask's own settings."""
     files = certificates.write(tmp_path / "made", ["h1"])

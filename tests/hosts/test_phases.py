@@ -328,6 +328,7 @@ def test_the_user_may_end_it_in_every_phase() -> None:
         assert made.now_s < tenths / 10 + 10
 
 
+@pytest.mark.in_turn
 @settings(max_examples=300)
 @given(seed=st.integers(0, 2**32))
 def test_whatever_is_lost_or_late_it_ends_and_nobody_starts_alone(seed: int) -> None:

@@ -238,6 +238,7 @@ def test_a_fit_that_saw_no_limiter_does_not_believe_one(sample: model.FitSample)
     assert sure < belief.AGREED
 
 
+@pytest.mark.in_turn
 def test_the_quick_sums_are_those_of_the_product() -> None:
     every, _ = lines.kept()
     some = [row for row in every if model.simulated(row)][::60]

@@ -137,6 +137,7 @@ def test_the_same_seed_gives_the_same_line() -> None:
     assert one["probed"]["explanations"]["bandwidth_limit"] > 0.2
 
 
+@pytest.mark.in_turn
 def test_a_line_of_other_rules_is_judged_again_from_its_bundle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

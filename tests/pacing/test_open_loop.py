@@ -44,6 +44,7 @@ def test_a_stall_is_in_the_percentiles_as_it_is_in_the_truth(tmp_path: Path, iod
     assert row.achieved_per_s == pytest.approx(10_000)
 
 
+@pytest.mark.in_turn
 def test_the_service_time_stands_beside_it(tmp_path: Path) -> None:
     """With one slot the device sees no queue: what a closed loop would call latency."""
     backend = simulated(20_000, stall_every_ns=10_000 * MS, stall_ns=1_000 * MS)

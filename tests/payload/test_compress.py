@@ -90,6 +90,7 @@ def test_zstd_and_lz4_save_what_was_asked(tmp_path: Path, percent: int) -> None:
         assert abs(kept - (100 - percent)) <= TOLERANCE_POINTS, codec
 
 
+@pytest.mark.in_turn
 def test_one_buffer_written_again_is_incompressible_only_in_small_pieces(tmp_path: Path) -> None:
     """With nothing asked, as with fio, a buffer keeps most of its bytes from write to write."""
     for name, options in (("kept", ()), ("refilled", ("--refill_buffers",))):

@@ -40,6 +40,7 @@ def test_nothing_repeats_unasked(tmp_path: Path, options: tuple[str, ...]) -> No
     assert unique_percent(tmp_path / "data") == 100.0
 
 
+@pytest.mark.in_turn
 def test_clones_do_not_repeat_each_other(tmp_path: Path) -> None:
     options = ("--numjobs=4", f"--offset_increment={SIZE_BYTES // 4}")
     content.write(tmp_path / "data", SIZE_BYTES // 4, *options, f"--filesize={SIZE_BYTES}")
@@ -47,6 +48,7 @@ def test_clones_do_not_repeat_each_other(tmp_path: Path) -> None:
     assert unique_percent(tmp_path / "data") == 100.0
 
 
+@pytest.mark.in_turn
 def test_repeated_blocks_compress_as_asked(tmp_path: Path) -> None:
     content.write(tmp_path / "data", SIZE_BYTES, "--dedupe_percentage=50", "--buffer_compress_percentage=50")
     assert abs(unique_percent(tmp_path / "data") - 50) <= TOLERANCE_POINTS

@@ -68,6 +68,7 @@ def test_probes_are_in_the_bundle_and_in_the_verdict(
     assert again["verdict"] == verdict
 
 
+@pytest.mark.in_turn
 def test_a_run_without_probes_names_the_command_that_would_decide(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,7 @@ def test_a_run_that_reads_is_probed_without_a_single_write(tmp_path: Path) -> No
     assert {one.name for one in left} >= {"written", "first_pass", "payload", "flushes"}
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("seed", range(30))
 def test_no_probe_writes_outside_what_the_run_wrote(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)

@@ -68,6 +68,7 @@ def test_a_dry_run_without_probes_runs_nothing(tmp_path: Path, capsys: pytest.Ca
     assert not out.exists()
 
 
+@pytest.mark.in_turn
 def test_every_run_that_is_measured_gets_probes_and_no_preparation_does(tmp_path: Path) -> None:
     made: list[SealedFigures] = []
 

@@ -66,6 +66,7 @@ def test_the_heading_is_iometers() -> None:
     assert len(iometer.BIN_EDGES_US) == 20
 
 
+@pytest.mark.in_turn
 def test_the_parts_of_the_file(text: str) -> None:
     lines = text.splitlines()
     keys = [line.split(",")[0] for line in lines if line.startswith("'")]
@@ -248,6 +249,7 @@ def test_the_depth_is_that_of_each_target(tmp_path: Path, depth: int, told: str)
     assert case.host_cpu_percent is None  # The device's clock is not this host's.
 
 
+@pytest.mark.in_turn
 def test_the_layout_of_2008_has_56_columns(tmp_path: Path) -> None:
     run = made("08-increment-parallel.icf")[-1]
     realised(run.workload, tmp_path, size=Amount(bytes=1 << 20), seconds=0.5)

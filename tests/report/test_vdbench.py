@@ -298,6 +298,7 @@ def test_the_files_are_those_of_vdbench_and_agree(tmp_path: Path) -> None:
         assert f'<a name="_{number}">' in summary
 
 
+@pytest.mark.in_turn
 def test_the_header_comes_again_every_30_lines(tmp_path: Path) -> None:
     run = made(tmp_path / "a", MadeJob(ops_hz={"read": 20.0}), elapsed=65)
     pages.export(run.bundle.path, tmp_path / "out", "50406")

@@ -187,6 +187,7 @@ def test_repeat_measures_every_load_so_often_and_the_maximum_too(tmp_path: Path)
     assert [load.order for load in found.loads] == [2, 3]
 
 
+@pytest.mark.in_turn
 def test_a_curve_without_a_maximum_ends(tmp_path: Path) -> None:
     found = measure(tmp_path, CurveOptions(), simulated.device(error_ppm=1_000_000), seconds=2)
     assert found.maximum is None

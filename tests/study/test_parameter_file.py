@@ -119,6 +119,7 @@ def test_a_percentage_is_one_of_the_run_before(tmp_path: Path) -> None:
     assert [iops(done) for done in outcome.done] == pytest.approx([10_000, 3_000], rel=0.01)
 
 
+@pytest.mark.in_turn
 def test_the_first_interval_does_not_count_without_a_warmup(tmp_path: Path) -> None:
     outcome = run("wd=w,sd=sd1\nrd=r,wd=w,iorate=1000,elapsed=6,distribution=d\n", tmp_path / "s")
     data = outcome.done[0].summary.total.data  # type: ignore[union-attr] # it was measured

@@ -269,6 +269,7 @@ def _real_time() -> Any:
     return lambda wanted: resolve(wanted.workload)
 
 
+@pytest.mark.in_turn
 def test_a_signal_in_a_pause_begins_no_run(tmp_path: Path) -> None:
     class InterruptingProgress(Told):
         def end(self, done: Done, number: int, expected: int | None, left_s: float | None) -> None:

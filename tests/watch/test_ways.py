@@ -395,6 +395,7 @@ def test_an_agent_by_community_and_by_user(agent: int, tmp_path: Path) -> None:
         assert any(key.endswith(".rx_bytes") for key in reading.counters.growing)
 
 
+@pytest.mark.in_turn
 def test_wrong_secrets_of_an_agent_are_told(agent: int, tmp_path: Path) -> None:
     for secrets, timeout_s, says in (
         # The whole time, and it was asked twice within.

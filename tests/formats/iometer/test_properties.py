@@ -172,6 +172,7 @@ def test_cycles_grow_and_end(
         assert [step.active for step in found] == [whole]
 
 
+@pytest.mark.in_turn
 @settings(max_examples=300)
 @given(st.binary(max_size=300) | st.text(max_size=300).map(lambda text: f"Version 1.1.0\n{text}".encode()))
 def test_anything_else_is_refused_or_empty(source: bytes) -> None:
