@@ -45,7 +45,7 @@ def test_findings_of_one_rule_are_a_line_that_names_the_first_and_counts_the_oth
     audited = judge(hosts, (LIMIT,))
     lines = [line for line in text_of(audited).splitlines() if "own_limit" in line]
     assert len(lines) == 1
-    assert lines[0].endswith(": h1: ja: done 500 IOPS; 2 more like it")
+    assert lines[0].endswith(": h1: ja: reached 500 IOPS; 2 more like it")
     (card,) = words.page(audited, lambda _: "")["causes"]
     assert (card["about"], [one["about"] for one in card["more"]]) == ("h1: ja", ["h2: ja", "h3: ja"])
 

@@ -31,7 +31,7 @@ def cause(text: str, **told: float | str) -> Cause:
     ],
 )
 def test_a_bandwidth_has_the_unit_of_the_sentence_beside_it(text: str, written: str) -> None:
-    assert evidence(cause(text, foreign_bytes_per_s=20 * 2**20)) == [("foreign", written)]
+    assert evidence(cause(text, foreign_bytes_per_s=20 * 2**20)) == [("from others", written)]
 
 
 def test_every_other_piece_has_the_unit_of_its_name_and_no_raw_number() -> None:

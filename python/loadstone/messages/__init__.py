@@ -27,6 +27,7 @@ ROOMS: Final = (
     "doctor",
     "effects",
     "engine",
+    "evidence",
     "experiment",
     "formats_fio",
     "formats_iometer",
@@ -112,6 +113,11 @@ class Written(str):
 def title(rule: str) -> str:
     """Return the short title of a rule."""
     return template(f"audit.{rule}.title")
+
+
+def label(evidence: str) -> str:
+    """Return what a piece of evidence is called, by its name in the JSON; the name where it is unknown."""
+    return _room("evidence").get(f"evidence.{evidence}", evidence.replace("_", " "))
 
 
 def template(key: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from rich.text import Text
 
 from loadstone import units
-from loadstone.messages import say, template, title
+from loadstone.messages import label, say, template, title
 from loadstone.report.pictures.charts import COLOURS, FONT, SCHEMA, bandwidth_unit, config
 from loadstone.report.verdict import layers_table
 from loadstone.verdict import BYTES_PER_S, Effect, Kind
@@ -86,13 +86,10 @@ def evidence(cause: Cause) -> list[tuple[str, str]]:
 
 def _piece(name: str, value: float | str, every: Sequence[_Suffix]) -> tuple[str, str]:
     if isinstance(value, str):
-        return name.replace("_", " "), value
-    for suffix, write in every:
-        if name.endswith(suffix) and name != suffix.lstrip("_"):
-            return name.removesuffix(suffix).replace("_", " "), write(float(value))
-        if name == "bytes_per_s" == suffix.lstrip("_"):
-            return "bandwidth", write(float(value))
-    return name.replace("_", " "), units.count(float(value))
+        return label(name), value
+    # The name of a bandwidth may be its unit alone.
+    write = next((w for suffix, w in every if name.endswith(suffix) or name == "bytes_per_s"), units.count)
+    return label(name), write(float(value))
 
 
 def evidence_line(cause: Cause) -> str:
