@@ -240,6 +240,23 @@ def test_rerun_runs_the_same_plan_again(tmp_path: Path) -> None:
     )
 
 
+def test_a_rerun_that_is_refused_names_the_place_in_the_job_file(tmp_path: Path) -> None:
+    """Of many jobs' targets it was not said which job to change."""
+    text = f"[w]\nrw=write\nbs=4k\nsize=64k\nfilename={tmp_path}/data\n"
+    one = job(tmp_path / "w.fio", text)
+    assert run("run", one, "--out", "a", "--no-report", cwd=tmp_path).code == 0
+    assert run("run", one, "--repeat", "2", "--out", "s", "--no-report", cwd=tmp_path).code == 0
+    (tmp_path / "data").write_bytes(b"a letter to Ada\n" * 4096)
+    for bundle in ("a", "s"):
+        done = run("rerun", bundle, "--out", "b", "--no-report", cwd=tmp_path)
+        assert done.code == 2, done.err
+        first, second, *_ = done.err.splitlines()
+        assert first == f"loadstone: {one}:5: filename: the run would destroy existing data"
+        assert second.startswith(f"  {tmp_path}/data: it exists")
+        assert not (tmp_path / "b").exists()
+    assert (tmp_path / "data").read_bytes() == b"a letter to Ada\n" * 4096
+
+
 def test_a_truncated_file_ends_the_run_and_names_the_place(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(os.urandom(8 << 20))
     one = job(tmp_path / "r.fio", READ_FOR.format("300s", tmp_path))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone.errors import RefusedError
+from loadstone.errors import RefusedError, Where
 from loadstone.plan.safety import obstacles
 from tests.e2e.program import job, run
 from tests.guard.plans import plan, target
@@ -53,6 +53,18 @@ def flagged(path: Path, flag: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def as_nobody(place: Path) -> Iterator[None]:
+    for directory in [place, *place.parents]:
+        if not directory.stat().st_mode & stat.S_IXOTH:
+            directory.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@contextlib.contextmanager
 def mounted(point: Path, *words: str) -> Iterator[Path]:
     point.mkdir(exist_ok=True)
     done = subprocess.run(["mount", *words, str(point)], capture_output=True, text=True, check=False)
@@ -69,6 +81,24 @@ def test_a_file_that_may_be_written(file: Path, tmp_path: Path) -> None:
     obstacles.check(plan(target(str(tmp_path / "new"), create=True)))
     obstacles.check(plan(target(str(tmp_path / "a" / "b" / "new"), create=True)))
     obstacles.check(plan(target("/dev/null", "char")))
+
+
+def test_a_refusal_names_the_place_of_the_target(tmp_path: Path) -> None:
+    file = tmp_path / "link"
+    file.symlink_to(tmp_path / "nothing")
+    other = tmp_path / "link2"
+    other.symlink_to(tmp_path / "nothing")
+    places = {str(file): Where("a.fio", 3, "filename"), str(other): Where("a.fio", 7, "filename")}
+    one = target(str(file), create=True)
+    with pytest.raises(RefusedError) as caught:
+        obstacles.check(plan(one), places)
+    assert caught.value.where == Where("a.fio", 3, "filename")
+    with pytest.raises(RefusedError) as caught:
+        obstacles.check(plan(one, target(str(other), create=True)), places)
+    assert caught.value.where is None
+    first, second = str(caught.value).splitlines()[1:]
+    assert first.startswith(f"  {file} (a.fio:3: filename): {file} is a symbolic link")
+    assert second.startswith(f"  {other} (a.fio:7: filename): {other} is a symbolic link")
 
 
 @pytest.mark.parametrize("name", ["link", "link/new"])
@@ -150,15 +180,9 @@ def test_a_read_only_device(tmp_path: Path) -> None:
 @needs_root
 def test_somebody_elses_file(file: Path, tmp_path: Path) -> None:
     file.chmod(0o644)
-    for place in [tmp_path, *tmp_path.parents]:
-        if not place.stat().st_mode & stat.S_IXOTH:
-            place.chmod(0o755)
-    os.seteuid(65534)
-    try:
+    with as_nobody(tmp_path):
         error = refusal(file)
         made = refusal(tmp_path / "new", create=True)
-    finally:
-        os.seteuid(0)
     assert "you may not write there (-rw-r--r--, owner 0)" in str(error)
     assert "it cannot be created" in str(made)
 
@@ -205,6 +229,7 @@ def test_every_verb_finds_it_before_the_load(file: Path, tmp_path: Path) -> None
             done = run(*words, cwd=tmp_path)
             assert done.code in ((1,) if words[0] == "fio" else (2,)), (words, done)
             assert f"{file}: it is immutable" in done.err, words
+            assert f"{one}:5: filename: some targets cannot be used:" in done.err.splitlines()[0], words
             assert f"chattr -i {file}" in done.err
             assert not (tmp_path / "b").exists(), words
     assert json.loads((tmp_path / "a" / "manifest.json").read_text())["status"] == "complete"

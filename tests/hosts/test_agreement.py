@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loadstone.errors import InputError, RefusedError
+from loadstone.errors import InputError, RefusedError, Where
 from loadstone.hosts.agreement import agree, used_by_each_other
 from loadstone.hosts.assignment import SeenTarget
 from loadstone.hosts.hosts_file import SharedTarget
@@ -36,6 +36,35 @@ def test_what_is_in_use_on_any_host_is_refused_whatever_was_agreed() -> None:
     two = {"a": [seen()], "b": [seen(in_use=["it is mounted on /"])]}
     with pytest.raises(RefusedError, match="b: /dev/sdb: it is mounted"):
         agree(two, given("a:/dev/sdb", "b:/dev/sdb"), divide=True)
+
+
+def test_a_refusal_names_where_the_targets_were_named() -> None:
+    """A local run did, and one on hosts said nothing of file, line and option."""
+    first, second = Where("t.fio", 6, "filename"), Where("t.fio", 8, "filename")
+    used = {"a": [seen(in_use=["it is swap"], named_at=first)], "b": [seen("/dev/sdc", named_at=second)]}
+    with pytest.raises(RefusedError) as refused:
+        agree(used, given(), divide=False)
+    assert refused.value.where == first
+    text = "refused on every host, because of:\n  a: /dev/sdb: it is swap"
+    assert refused.value.message == text
+    lost = {
+        "a": [seen(needs_consent=["it holds ext4"], named_at=first)],
+        "b": [seen("/dev/sdc", needs_consent=["it holds text"], named_at=second)],
+    }
+    with pytest.raises(RefusedError) as refused:
+        agree(lost, given(), divide=False)
+    assert refused.value.message == (
+        "these would be overwritten:\n  a:/dev/sdb (t.fio:6: filename): it holds ext4"
+        "\n  b:/dev/sdc (t.fio:8: filename): it holds text"
+    )
+    shared = {host: [seen(identity="naa.1", named_at=first)] for host in ("a", "b")}
+    with pytest.raises(RefusedError) as refused:
+        agree(shared, given(), divide=False)
+    assert refused.value.where == first
+    laid_out = {host: [seen(identity="naa.1", named_at=first, laid_out_by_run=True)] for host in ("a", "b")}
+    with pytest.raises(RefusedError, match="every host would lay it out") as refused:
+        agree(laid_out, given(), divide=False)
+    assert refused.value.where == first
 
 
 def test_only_hosts_that_see_one_target_of_one_kernel_may_have_seen_each_other() -> None:

@@ -187,6 +187,27 @@ def test_consent_is_for_one_device_of_one_host(tmp_path: Path, capsys: pytest.Ca
     assert "did you mean 'h" in told
 
 
+@pytest.mark.in_turn
+def test_what_hosts_refuse_names_file_line_and_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = JOB.replace("randread", "randwrite")
+    assert run(tmp_path, text=text, count=1) == 2
+    head, *rest = capsys.readouterr().err.splitlines()
+    assert head == f"loadstone: {tmp_path}/job.fio:5: filename: these would be overwritten:"
+    assert rest[0].startswith(f"  h1:{tmp_path}/data: it exists")
+    with (tmp_path / "data").open("r+b"):
+        assert run(tmp_path, text=text, count=1) == 2
+        head, *rest = capsys.readouterr().err.splitlines()
+    assert head == f"loadstone: {tmp_path}/job.fio:5: filename: refused on every host, because of:"
+    (tmp_path / "link").symlink_to(tmp_path / "nothing")
+    assert run(tmp_path, text=text.replace("{file}", f"{tmp_path}/link")) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "loadstone: the load was not begun: 2 of 2 hosts cannot:"
+    assert told[1] == f"  h1: {tmp_path}/job.fio:5: filename: some targets cannot be used:"
+    assert told[2].startswith(f"    {tmp_path}/link: {tmp_path}/link is a symbolic link")
+
+
 TWO = '[[host]]\nname = "a"\n[[host]]\nname = "b"\n'
 LUN = '[[shared]]\nname = "l"\ntargets = {a = "/dev/sdb", b = "/dev/sdc"}\n'
 

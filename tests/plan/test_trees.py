@@ -6,7 +6,7 @@ import math
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,6 +24,9 @@ from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import Resolution, resolve
 from loadstone.plan.stream import TotalRate
 
+if TYPE_CHECKING:
+    from loadstone.workload.model import Workload
+
 GIB = 1 << 30
 EMPTY = Found(exists=True)
 FULL = Found(exists=True, has_directories=True, has_files=True, first_file=1)
@@ -35,6 +38,13 @@ def planned(
     text: str, found: Found = FULL, number: int = -1, *, facts: AnchorFacts | None = None, **options: Any
 ) -> Resolution:
     """Plan a run of a parameter file, the last one unless told."""
+    return planned_run(text, found, number, facts=facts, **options)[1]
+
+
+def planned_run(
+    text: str, found: Found = FULL, number: int = -1, *, facts: AnchorFacts | None = None, **options: Any
+) -> tuple[Workload, Resolution]:
+    """Plan a run, and return what was asked for, too."""
     file = read([ParameterText(text.encode(), "t.parm", Path())])
     host = HostFacts(
         cpus=(0, 1),
@@ -42,7 +52,7 @@ def planned(
         known_anchors={system.anchor: facts or replace(ROOM, found=found) for system in file.file_systems},
     )
     workload = lower(file, expand(file)[number], Given(rate_iops=100.0))
-    return resolve(workload, host=host, options=ResolveOptions(**options))
+    return workload, resolve(workload, host=host, options=ResolveOptions(**options))
 
 
 def changed(text: str, values: dict[str, Any]) -> plan.Plan:

@@ -6,6 +6,7 @@ what a target holds may have changed since.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from loadstone.errors import BundleError, InputError
 from loadstone.messages import make_error, say
 from loadstone.path.identity import BOOT_ID
 from loadstone.path.spec import Spec
+from loadstone.plan.asking_jobs import target_places
 from loadstone.plan.safety.guard import check_consent
 from loadstone.plan.verification.journal import asked_back, read_back
 from loadstone.session import RunRequest
@@ -99,6 +101,7 @@ def rerun_bundle(
     if on is not None:
         on.refuse("a run of one host that is run again")
     check_consent(consent, [old.plan])
+    settings = replace(settings, consent=consent.placed(target_places(old.plan, old.workload)))
     return run_once(forget_identities(old.plan), new_request, settings, figures)
 
 

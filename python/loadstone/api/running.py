@@ -18,6 +18,7 @@ from loadstone.api.place import default_directory
 from loadstone.api.planning import PlannedJob, asked_for, planned_workload
 from loadstone.api.probed import ProbedFigures, budget_s, on_this_host
 from loadstone.bundle.write import BundleWriter
+from loadstone.plan.asking_jobs import target_places
 from loadstone.plan.safety.guard import check_consent
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def run_planned(
     job_workload, plan = planned.asked, planned.resolved.plan
     wanted = run_request(job_workload, planned.resolved.notes, request, sheet, watch)
     check_consent(settings.consent, [plan])
-    settings = replace(settings, consent=settings.consent.placed(planned.resolved.writes))
+    settings = replace(settings, consent=settings.consent.placed(target_places(plan, job_workload)))
     BundleWriter.check(settings.out)
     with (
         exec_commands.around(job_workload, settings.say),

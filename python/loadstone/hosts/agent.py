@@ -38,8 +38,9 @@ from loadstone.hosts.targets_seen import behind, look_at
 from loadstone.messages import make_error, say
 from loadstone.path.child import run_in_child
 from loadstone.path.identity import BOOT_ID
+from loadstone.plan.asking_jobs import target_places
 from loadstone.plan.resolve import Resolution, resolve
-from loadstone.plan.safety import guard
+from loadstone.plan.safety import guard, obstacles
 from loadstone.plan.safety.run_targets import seal_again, sealed_ns
 from loadstone.session import Means, RunRequest, run_plan
 from loadstone.study.rerun import PlanAsRun
@@ -200,16 +201,20 @@ class Agent:
         # From JSON: a Plan takes nothing else for what it is.
         work = HostWork.model_validate_json(json.dumps(order["work"]))
         division = Division.model_validate(order["division"]) if order.get("division") else None
-        consent = guard.Consent(frozenset(order.get("consent", ())))
         self._make_directory()
         resolved = self._settled(work)
+        places = target_places(resolved.plan, work.workload)
+        consent = guard.Consent(frozenset(order.get("consent", ())), places=places)
         if division is not None:
             resolved = _with(resolved, divided(resolved.plan, division))
         memory = plan_check.memory_bytes(resolved.plan)
         guard.check_consent(consent, [resolved.plan])
-        seen_targets: list[SeenTarget] = run_in_child(
-            lambda: look_at(resolved.plan, consent), doing=say("hosts.agent.looking")
-        )
+
+        def look() -> list[SeenTarget]:
+            obstacles.check(resolved.plan, places)  # A Plan that ran before was not resolved here.
+            return look_at(resolved.plan, consent)
+
+        seen_targets = run_in_child(look, doing=say("hosts.agent.looking"))
         self._work, self._resolved = work, resolved
         self._out.put(
             "checked",
@@ -289,6 +294,7 @@ class Agent:
             progress=_Forwarded(self),
             consent=guard.Consent(
                 frozenset(order.get("consent", ())),
+                places=target_places(plan, work.workload),
                 marked_elsewhere=frozenset(order.get("marked_elsewhere", ())),
                 changed_elsewhere=frozenset(order.get("changed_elsewhere", ())),
             ),

@@ -18,10 +18,12 @@ from loadstone.messages import say
 from loadstone.messages.suggest import nearest
 from loadstone.path.identity import first_sector, whole_device
 from loadstone.plan.model import TargetKind
+from loadstone.plan.safety.guard import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence, Set
 
+    from loadstone.errors import Where
     from loadstone.hosts.assignment import SeenTarget
     from loadstone.hosts.hosts_file import SharedTarget
     from loadstone.plan.safety.guard import Consent
@@ -58,16 +60,7 @@ def agree(
     `consent_is_checked`: it may be for what other runs of a study write. `own_parts`: host and path of
     targets that were divided when the Plans were made.
     """
-    refused = [
-        f"{host}: {target.path}: {why}"
-        for host, targets in seen.items()
-        for target in targets
-        for why in (*target.forbidden, *target.in_use)
-    ]
-    if refused:
-        raise RefusedError(
-            "\n  ".join([say("hosts.targets.in_use"), *refused]), hint=say("hosts.targets.in_use_hint")
-        )
+    _refuse_used(seen)
     agreement = Agreement()
     parts = {(host, one.path) for host, targets in seen.items() for one in targets if one.is_part}
     groups = shared_targets(seen, declared)
@@ -140,6 +133,11 @@ class SharedGroup:
     def first_path(self) -> str:
         """The path by which consent for all hosts is given."""
         return self.path(next(iter(self.targets)))
+
+    @property
+    def named_at(self) -> Where | None:
+        """Where a job names it: the first place that is known."""
+        return next((target.named_at for target in self.every if target.named_at is not None), None)
 
     @property
     def begins_at_one_place(self) -> bool:
@@ -240,12 +238,15 @@ def _agree_on_shared(group: SharedGroup, consent: Consent, *, divide: bool) -> N
     if any(target.laid_out_by_run for target in group.every):
         raise RefusedError(
             say("hosts.targets.layout", places=where, identity=group.identity),
+            where=group.named_at,
             hint=say("hosts.targets.layout_hint"),
         )
     if divide:
         if not group.begins_at_one_place:
             raise RefusedError(
-                say("hosts.divide.partition", places=where), hint=say("hosts.divide.partition_hint")
+                say("hosts.divide.partition", places=where),
+                where=group.named_at,
+                hint=say("hosts.divide.partition_hint"),
             )
         return
     evidence = [say("hosts.targets.same", hosts=len(group.targets), places=where, identity=group.identity)]
@@ -256,6 +257,7 @@ def _agree_on_shared(group: SharedGroup, consent: Consent, *, divide: bool) -> N
     if not consent.given(key, evidence):
         raise RefusedError(
             say("hosts.targets.shared", places=where, identity=group.identity, names=names),
+            where=group.named_at,
             # A tree has no ranges: to advise parts of it would be to advise what is refused.
             hint=say(
                 "hosts.targets.shared_tree_hint"
@@ -264,6 +266,28 @@ def _agree_on_shared(group: SharedGroup, consent: Consent, *, divide: bool) -> N
                 name=key,
             ),
         )
+
+
+def _refuse_used(seen: Mapping[str, Sequence[SeenTarget]]) -> None:
+    """Refuse what no host may write, whatever was consented to."""
+    refused: dict[str, list[str]] = {}
+    for host, targets in seen.items():
+        for target in targets:
+            reasons = refused.setdefault(f"{host}: {target.path}", [])
+            reasons += [why for why in (*target.forbidden, *target.in_use) if why not in reasons]
+    refused = {name: reasons for name, reasons in refused.items() if reasons}
+    places = _places(seen, "{host}: {path}")
+    refuse(say("hosts.targets.in_use"), refused, say("hosts.targets.in_use_hint"), places)
+
+
+def _places(seen: Mapping[str, Sequence[SeenTarget]], name: str) -> dict[str, Where]:
+    """Return where each target was named, by what it is called here."""
+    return {
+        name.format(host=host, path=target.path): target.named_at
+        for host, targets in seen.items()
+        for target in targets
+        if target.named_at is not None
+    }
 
 
 def _named(places: Iterable[tuple[str, str]]) -> str:
@@ -277,8 +301,7 @@ def _agree_on_content(
     agreement: Agreement,
 ) -> None:
     shared = {place: group for group in groups for place in group.places}
-    without: list[str] = []
-    options: list[str] = []
+    without: dict[str, list[str]] = {}
     for host, targets in seen.items():
         for target in targets:
             if not target.needs_consent:
@@ -291,13 +314,9 @@ def _agree_on_content(
             if any(name in consent.paths for name in names) or consent.given(key, list(target.needs_consent)):
                 agreement.consent.setdefault(host, []).append(target.path)
                 continue
-            without += [f"{key}: {why}" for why in target.needs_consent]
-            options.append(f"--i-accept-data-loss {key}")
-    if without:
-        raise RefusedError(
-            "\n  ".join([say("hosts.targets.lost"), *without]),
-            hint=say("hosts.targets.lost_hint", options=" ".join(options)),
-        )
+            without.setdefault(key, []).extend(target.needs_consent)
+    hint = say("hosts.targets.lost_hint", options=" ".join(f"--i-accept-data-loss {key}" for key in without))
+    refuse(say("hosts.targets.lost"), without, hint, _places(seen, "{host}:{path}"))
 
 
 def _check_given(

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
+from loadstone.errors import Where
 from loadstone.frozen_model import FrozenModel
 from loadstone.plan.model import Plan, RateProcess
 from loadstone.plan.options import ResolveOptions
@@ -74,6 +75,8 @@ class SeenTarget(FrozenModel):
     forbidden: tuple[str, ...] = ()
     in_use: tuple[str, ...] = ()
     needs_consent: tuple[str, ...] = ()
+    named_at: Where | None = None
+    """Where a job names it."""
     laid_out_by_run: bool = False
     """The run would write or lengthen it before the load."""
     is_part: bool = False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from loadstone import exitcodes
 from loadstone.bundle.hosts import FOLDER
 from loadstone.errors import LoadstoneError, RefusedError, RunError
-from loadstone.hosts.host_state import HostState, error_of, origins
+from loadstone.hosts.host_state import HostState, error_of, indented, origins
 from loadstone.hosts.phases import HostPhase
 from loadstone.messages import say
 
@@ -62,7 +62,7 @@ class HostsRunKnown:
             if self.phases.stopping == "user":
                 raise KeyboardInterrupt
             return RunError(say("hosts.not_begun.refusal"), hint=say("hosts.not_begun.hint"))
-        lines = [f"{name}: {refusal['error']}" for name, refusal in gone.items()]
+        lines = [indented(f"{name}: {refusal['error']}") for name, refusal in gone.items()]
         hints = [str(refusal["hint"]) for refusal in gone.values() if refusal.get("hint")] or [
             say("hosts.ended.look")
         ]
@@ -133,7 +133,7 @@ class HostsRunKnown:
         return HostsEnding("complete", next((code for code in codes if code), exitcodes.DONE), None)
 
     def _failed(self, wrong: list[HostPart], parts: tuple[HostPart, ...]) -> RunError:
-        lines = [f"{part.name}: {part.error or part.status}" for part in wrong]
+        lines = [indented(f"{part.name}: {part.error or part.status}") for part in wrong]
         whole = ", ".join(part.name for part in parts if part.bundle is not None)
         bundles_text = say("hosts.ended.figures_of", names=whole) if whole else say("hosts.ended.none_came")
         first = say("hosts.ended.failed", failed=len(wrong), hosts=len(parts), kept=bundles_text)

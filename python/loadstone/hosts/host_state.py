@@ -61,6 +61,11 @@ def notes_of_hosts(hosts: Mapping[str, HostState]) -> list[dict[str, Any]]:
     ]
 
 
+def indented(error: str) -> str:
+    """Return an error of one host as it stands in a list of several: its own lines further in."""
+    return error.replace("\n", "\n  ")
+
+
 def error_of(message: Mapping[str, Any]) -> str | None:
     """Return what went wrong in a run that ended, as its host says it."""
     error = message.get("error")

@@ -20,6 +20,7 @@ from loadstone.hosts.asked_host import AskedHost, at_once
 from loadstone.hosts.assignment import SeenTarget
 from loadstone.hosts.coordinator import HostsRequest, run_on_hosts
 from loadstone.hosts.greeting import greeting, new_number
+from loadstone.hosts.host_state import indented
 from loadstone.hosts.kept_agents import KeptAgents
 from loadstone.messages import say
 from loadstone.plan import tree_jobs
@@ -220,7 +221,7 @@ class RunsOnHosts:
         if not wrong:
             return
         first = say("hosts.not_begun.hosts", failed=len(wrong), hosts=len(self.names))
-        lines = [f"{name}: {error.message}" for name, error in wrong.items()]
+        lines = [indented(f"{name}: {error.message}") for name, error in wrong.items()]
         hints = [error.hint for error in wrong.values() if error.hint] or [say("hosts.ended.look")]
         usage = all(isinstance(error, RefusedError) for error in wrong.values())
         kind = RefusedError if usage else RunError

@@ -43,6 +43,7 @@ def look_at(plan: Plan, consent: guard.Consent) -> list[SeenTarget]:
                 forbidden=tuple(finding.forbidden) if finding else (),
                 in_use=tuple(finding.in_use) if finding else (),
                 needs_consent=tuple(finding.needs_consent) if finding else (),
+                named_at=consent.places.get(target.path),
                 laid_out_by_run=guard.layout_changes(target),
                 is_part=index in parts,
             )

@@ -16,6 +16,7 @@ from loadstone.messages import make_error, say
 from loadstone.path.child import run_in_child
 from loadstone.plan import budget, clone, clone_files, large_blocks, stop_conditions, tree_jobs, workers
 from loadstone.plan import model as plan
+from loadstone.plan.asking_jobs import target_places
 from loadstone.plan.clone import PlanDraft, SharedParts
 from loadstone.plan.derived import reads_back
 from loadstone.plan.host_facts import HostFacts
@@ -67,7 +68,7 @@ def resolve(
 
     def look() -> Resolution:
         resolution = _resolve(workload, HostFacts.here(), options)
-        obstacles.check(resolution.plan)
+        obstacles.check(resolution.plan, target_places(resolution.plan, workload))
         return resolution
 
     return run_in_child(

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from loadstone.bundle.read import Bundle
     from loadstone.bundle.study import Point, StudyRecord
     from loadstone.plan.model import Plan
-    from loadstone.plan.targets import TargetUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,6 @@ class PlanAsRun:
     plan: Plan
     notes: tuple[Note, ...]
     duration_ns: int | None = None
-    writes: tuple[TargetUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,9 @@ from loadstone.errors import InputError, RefusedError, each, raise_all
 from loadstone.messages import make_error, say
 from loadstone.path.child import answering, run_in_child
 from loadstone.plan import tree_jobs
+from loadstone.plan.asking_jobs import target_places
 from loadstone.plan.derived import changes_trees
-from loadstone.plan.safety import guard
+from loadstone.plan.safety import guard, obstacles
 from loadstone.session import run_plan, through_parent
 from loadstone.study.verified_blocks import KnownBlocks
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from loadstone.audit.run import SealedFigures
     from loadstone.errors import LoadstoneError, Where
     from loadstone.plan.model import Plan
-    from loadstone.plan.targets import TargetUse
     from loadstone.session import Outcome, Progress, RunRequest
     from loadstone.study.controller import Next
     from loadstone.study.time_estimate import TimeEstimate
@@ -47,10 +47,6 @@ class Resolved(Protocol):
     @property
     def notes(self) -> tuple[Note, ...]:
         """What is to be said of it."""
-
-    @property
-    def writes(self) -> tuple[TargetUse, ...]:
-        """What it changes, and where that was named, as far as it is known."""
 
     @property
     def duration_ns(self) -> int | None:
@@ -129,7 +125,7 @@ class RunsHere:
             prepared = prepared or wanted.role == "prepare" or changes_trees(resolved.plan)
             clock.planned(wanted, resolved.duration_ns)
             plans.append(resolved.plan)
-            consent = consent.placed(resolved.writes)
+            consent = consent.placed(target_places(resolved.plan, wanted.workload))
         raise_all([*wrong.values()])
         _secure([*plans, *early], consent)
         if len(plans) == len(known):
@@ -157,7 +153,7 @@ class RunsHere:
             ),
             out_dir=step.out_dir,
             progress=progress,
-            consent=step.consent.placed(resolved.writes),
+            consent=step.consent.placed(target_places(resolved.plan, step.wanted.workload)),
             result=step.figures.document,
             calibration=self._calibrations.get(alike, self._calibration),
         )
@@ -180,6 +176,7 @@ def _secure(plans: Sequence[Plan], consent: guard.Consent) -> None:
             paths = frozenset(plan.targets[index].path for index in guard.written(plan))
             if paths not in looked_at:
                 looked_at.add(paths)
+                obstacles.check(plan, asking.places)  # A Plan that ran before was not resolved here.
                 guard.secure(plan, asking)
 
     with answering(*questions):

@@ -33,6 +33,7 @@ from loadstone.cli.fio.trigger import Trigger
 from loadstone.cli.fio.verify_state_files import save_state
 from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, RunError
 from loadstone.messages import make_error
+from loadstone.plan.asking_jobs import target_places
 from loadstone.plan.model import HeaderLayout
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import resolve
@@ -106,7 +107,7 @@ def _run(arguments: FioArguments, workload: Workload, argv: Sequence[str]) -> in
                 ),
                 out_dir=bundle,
                 progress=watch,
-                consent=_consent().placed(resolution.writes),
+                consent=_consent().placed(target_places(resolution.plan, workload)),
                 steer=trigger.steer,
                 check_content=os.environ.get(OVERWRITE) != "1",
             )

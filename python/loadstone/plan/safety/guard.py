@@ -33,9 +33,7 @@ from loadstone.plan.safety.use import UseKind
 from loadstone.plan.special_engines import REMOVING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from loadstone.plan.targets import TargetUse
+    from collections.abc import Callable, Mapping, Sequence
 
 HARMLESS_CHARS: Final = frozenset({(1, 3), (1, 5), (1, 7)})
 """/dev/null, /dev/zero, /dev/full (Linux Documentation/admin-guide/devices.txt)."""
@@ -95,10 +93,9 @@ class Consent:
         real = os.path.realpath(path)
         return any(os.path.realpath(one) == real for one in self.paths)
 
-    def placed(self, uses: Iterable[TargetUse]) -> Consent:
+    def placed(self, places: Mapping[str, Where]) -> Consent:
         """Return the same, which knows where these targets were named."""
-        named = {use.path: use.jobs[0][1] for use in uses if use.jobs}
-        return replace(self, places={**self.places, **named})
+        return replace(self, places={**self.places, **places})
 
     def given(self, path: str, evidence: list[str]) -> bool:
         """Tell whether the content of `path` may be lost."""
@@ -287,30 +284,24 @@ def secured(plan: Plan, consent: Consent, *, content: bool = True) -> Secured:
             if index in by_load or layout_changes(target, pinned):
                 findings.append((index, examine(target, host, consent, content=content, pinned=pinned)))
     forbidden = {one.path: one.forbidden for _, one in findings if one.forbidden}
-    _refuse(say("refusals.forbidden.refusal"), forbidden, say("refusals.forbidden.hint"), consent.places)
+    refuse(say("refusals.forbidden.refusal"), forbidden, say("refusals.forbidden.hint"), consent.places)
     used = {one.path: one.in_use for _, one in findings if one.in_use}
-    _refuse(say("refusals.in_use.refusal"), used, say("refusals.in_use.hint"), consent.places)
+    refuse(say("refusals.in_use.refusal"), used, say("refusals.in_use.hint"), consent.places)
     lost = [one for _, one in findings if one.needs_consent]
     unconsented = {
         one.path: one.needs_consent for one in lost if not consent.given(one.path, one.needs_consent)
     }
     hint = say("refusals.consent.hint", remedy=consent.remedy(list(unconsented)))
-    _refuse(say("refusals.consent.refusal"), unconsented, hint, consent.places)
-    refuse_changed(
-        {
-            one.path: difference
-            for index, one in findings
-            if (difference := _changed(before[index], Path(one.path), consent)) is not None
-        }
-    )
-    # What the planner saw and nobody looked at would be opened unchecked, were it back by then.
-    refuse_changed(
-        {
-            one.path: GONE
-            for index, one in findings
-            if before[index] is None and plan.targets[index].identity is not None
-        }
-    )
+    refuse(say("refusals.consent.refusal"), unconsented, hint, consent.places)
+    changed: dict[str, str] = {}
+    for index, one in findings:
+        difference = _changed(before[index], Path(one.path), consent)
+        if difference is None and before[index] is None and plan.targets[index].identity is not None:
+            # What the planner saw and nobody looked at would be opened unchecked, were it back by then.
+            difference = GONE
+        if difference is not None:
+            changed[one.path] = difference
+    refuse_changed(changed, consent.places)
     to_write = frozenset(index for index, _ in findings)
     targets = tuple(
         identified(target, before.get(index), written=index in to_write)
@@ -464,21 +455,26 @@ def _is_real(target: Target) -> bool:
     return target.kind is not TargetKind.VIRTUAL
 
 
-def refuse_changed(changed: Mapping[str, str]) -> None:
+def refuse_changed(changed: Mapping[str, str], places: Mapping[str, Where] | None = None) -> None:
     """Raise `RefusedError` for paths of which something is told."""
     reasons = {path: [difference] for path, difference in changed.items()}
-    _refuse(say("refusals.changed.refusal"), reasons, say("refusals.changed.hint"))
+    refuse(say("refusals.changed.refusal"), reasons, say("refusals.changed.hint"), places)
 
 
-def _refuse(
-    refusal: str, reasons: Mapping[str, list[str]], hint: str, places: Mapping[str, Where] | None = None
+def refuse(
+    refusal: str,
+    reasons: Mapping[str, list[str]],
+    hint: str | None,
+    places: Mapping[str, Where] | None = None,
+    more: str = "",
 ) -> None:
     """Raise `RefusedError` for the paths that have reasons, with where they were named."""
     if reasons:
         places = {path: where for path, where in (places or {}).items() if path in reasons}
         one = len(set(places.values())) == 1 and len(places) == len(reasons)
         listed = _listing(reasons, {} if one else places)
-        raise RefusedError(refusal + listed, where=next(iter(places.values())) if one else None, hint=hint)
+        where = next(iter(places.values())) if one else None
+        raise RefusedError(refusal + listed + more, where=where, hint=hint)
 
 
 def _listing(evidence: Mapping[str, list[str]], places: Mapping[str, Where]) -> str:

@@ -1,8 +1,8 @@
-"""May what a Plan writes be written at all: found before the load, not as an I/O error in it.
+"""May what a Plan uses be opened as it would be: found before the load, not as an I/O error in it.
 
-Knows permissions, read-only mounts and devices, immutable and append-only files, sealed files and
-the limit on file sizes. Opens for reading at most and changes nothing. Does not know whether
-anybody would mind: that is the guard's question.
+Knows permissions, read-only mounts and devices, immutable and append-only files, sealed files, what
+takes no direct I/O and the limit on file sizes. Opens for reading at most and changes nothing. Does
+not know whether anybody would mind: that is the guard's question.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ import fcntl
 import os
 import resource
 import stat
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from loadstone.errors import RefusedError
-from loadstone.messages import make_error, say
+from loadstone.messages import say
 from loadstone.path.block import SYS
 from loadstone.plan.model import TargetKind
 from loadstone.plan.safety import guard
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from loadstone.errors import Where
     from loadstone.plan.model import Plan, Target
 
 FS_IOC_GETFLAGS: Final = 0x80086601
@@ -34,19 +37,24 @@ GET_SEALS: Final = getattr(fcntl, "F_GET_SEALS", 1034)
 MAX_NAMED: Final = 8
 
 
-def check(plan: Plan) -> None:
-    """Raise `RefusedError` naming each target that the Plan writes and nobody can write."""
-    obstacles = []
-    for index in sorted(guard.written(plan)):
-        target = plan.targets[index]
+def check(plan: Plan, places: Mapping[str, Where] | None = None) -> None:
+    """Raise `RefusedError` naming each target that the Plan would open, and cannot.
+
+    `places`: where each was named.
+    """
+    written = guard.written(plan)
+    reasons: dict[str, list[str]] = {}
+    hint = None
+    for index, target in enumerate(plan.targets):
+        if index not in written:
+            continue
         why = obstacle(target)
-        line = f"\n  {target.path}: {why[0]}" if why is not None else ""
-        if why is not None and (line, why[1]) not in obstacles:
-            obstacles.append((line, why[1]))
-    if obstacles:
-        more = f"\n  and {len(obstacles) - MAX_NAMED} more" if len(obstacles) > MAX_NAMED else ""
-        lines = "".join(line for line, _ in obstacles[:MAX_NAMED])
-        raise make_error(RefusedError, "plan.held.obstacles", hint=obstacles[0][1], lines=lines, more=more)
+        if why is not None and why[0] not in reasons.get(target.path, ()):
+            reasons.setdefault(target.path, []).append(why[0])
+            hint = hint or why[1]
+    first = dict(islice(reasons.items(), MAX_NAMED))
+    more = say("plan.held.more", count=len(reasons) - MAX_NAMED) if len(reasons) > MAX_NAMED else ""
+    guard.refuse(say("plan.held.obstacles"), first, hint, places, more)
 
 
 def obstacle(target: Target) -> tuple[str, str] | None:
@@ -73,14 +81,13 @@ def _access(path: Path, how: int) -> tuple[str, str] | None:
     # `os.access` tells no reason; the errors of an open that would need it are told apart here.
     if os.access(path, how, effective_ids=True):
         return None
+    status, remedy = path.stat(), say("plan.obstacle.permission_remedy")
+    mode = stat.filemode(status.st_mode)
     if os.statvfs(path).f_flag & os.ST_RDONLY:
         return say("plan.obstacle.read_only"), say("plan.obstacle.read_only_remedy")
     if _flags(path) & FS_IMMUTABLE:
         return say("plan.obstacle.immutable"), f"chattr -i {path}"
-    mode = stat.filemode(path.stat().st_mode)
-    return say("plan.obstacle.permission", mode=mode, owner=path.stat().st_uid), say(
-        "plan.obstacle.permission_remedy"
-    )
+    return say("plan.obstacle.permission", mode=mode, owner=status.st_uid), remedy
 
 
 def _cannot_make(path: Path) -> tuple[str, str] | None:

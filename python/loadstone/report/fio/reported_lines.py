@@ -7,13 +7,13 @@ and what `group_reporting` puts on one line. Knows no measurement.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import cycle, islice
 from typing import TYPE_CHECKING, Final
 
 from loadstone.errors import BundleError
 from loadstone.formats.fio.grammar import COMMAND_LINE
 from loadstone.formats.fio.table import BY_NAME
 from loadstone.messages import make_error
+from loadstone.plan.asking_jobs import jobs_of_units
 from loadstone.plan.backends import of_engine
 from loadstone.plan.derived import reads_back
 from loadstone.plan.large_blocks import MAX_MOVED_BYTES
@@ -24,7 +24,7 @@ from loadstone.workload.block_sizes import FixedSize
 from loadstone.workload.rows import RowWork
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from loadstone.plan.model import OpPattern, Plan
     from loadstone.workload.block_sizes import BlockSizes
@@ -59,16 +59,11 @@ class Member:
 
 
 def members(plan: Plan, workload: Workload) -> list[Member]:
-    """Every unit with its job and streams, in the Plan's order.
-
-    The planner writes units job by job, clones in order; a unit that is no later clone
-    starts the next job. Of several hosts the jobs begin again with each.
-    """
-    jobs = cycle(workload.jobs)
+    """Every unit with its job and streams, in the Plan's order."""
     everyone: list[Member] = []
-    for index, unit in enumerate(plan.units):
-        later_clone = bool(unit.clone) and bool(everyone) and everyone[-1].job.name == unit.name
-        job = everyone[-1].job if later_clone else _job_named(islice(jobs, len(workload.jobs)), unit.name)
+    for index, job in enumerate(jobs_of_units(plan, workload)):
+        if job is None:
+            raise make_error(BundleError, "report.fio.unit", name=repr(plan.units[index].name))
         everyone.append(Member(index, job))
     number_of = numbers(plan)
     for index, stream in enumerate(plan.streams):
@@ -87,13 +82,6 @@ def numbers(plan: Plan) -> list[int]:
         last = stream_numbers[-1] if stream_numbers else 0
         stream_numbers.append(last if of_the_one_before else last + 1)
     return stream_numbers
-
-
-def _job_named(jobs: Iterator[Job], name: str) -> Job:
-    for job in jobs:
-        if job.name == name:
-            return job
-    raise make_error(BundleError, "report.fio.unit", name=repr(name))
 
 
 def group_members(plan: Plan, everyone: Sequence[Member]) -> list[list[Member]]:
