@@ -83,6 +83,45 @@ def test_a_file_that_may_be_written(file: Path, tmp_path: Path) -> None:
     obstacles.check(plan(target("/dev/null", "char")))
 
 
+@pytest.mark.parametrize("name", ["null", "zero", "full"])
+def test_a_device_without_direct_io(name: str) -> None:
+    """An .icf wants direct I/O, and with /dev/null as its target it failed only when the run began."""
+    error = refusal(f"/dev/{name}", kind="char", direct=True)
+    assert str(error) == f"some targets cannot be used:\n  /dev/{name}: it takes no direct I/O (O_DIRECT)"
+    with pytest.raises(RefusedError, match="it takes no direct I/O"):
+        obstacles.check(plan(target(f"/dev/{name}", "char", direct=True), read=100, write=0))
+
+
+@root
+@needs_root
+def test_a_file_system_without_direct_io(tmp_path: Path) -> None:
+    with mounted(tmp_path / "m", "-t", "ramfs", "none") as point:
+        (point / "data").write_bytes(bytes(1 << 16))
+        try:
+            os.close(os.open(point / "data", os.O_RDONLY | os.O_DIRECT))
+        except OSError:
+            assert "it takes no direct I/O" in str(refusal(point / "data", direct=True))
+        obstacles.check(plan(target(str(point / "data"))))
+
+
+@root
+@needs_root
+@pytest.mark.parametrize("kind", ["file", "tree"])
+def test_what_may_not_even_be_read(tmp_path: Path, kind: str) -> None:
+    """A run that only read such a file failed when it began."""
+    path = tmp_path / "x"
+    if kind == "tree":
+        path.mkdir()
+    else:
+        path.write_bytes(bytes(4096))
+    path.chmod(0)
+    with as_nobody(tmp_path), pytest.raises(RefusedError) as caught:
+        obstacles.check(plan(target(str(path), kind, read_only=True), read=100, write=0))
+    mode = "d---------" if kind == "tree" else "----------"
+    assert f"{path}: you may not read it ({mode}, owner 0)" in str(caught.value)
+    assert caught.value.hint == "run as its owner or as root"
+
+
 def test_a_refusal_names_the_place_of_the_target(tmp_path: Path) -> None:
     file = tmp_path / "link"
     file.symlink_to(tmp_path / "nothing")

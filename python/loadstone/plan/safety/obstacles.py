@@ -8,6 +8,7 @@ not know whether anybody would mind: that is the guard's question.
 from __future__ import annotations
 
 import array
+import errno
 import fcntl
 import os
 import resource
@@ -46,9 +47,9 @@ def check(plan: Plan, places: Mapping[str, Where] | None = None) -> None:
     reasons: dict[str, list[str]] = {}
     hint = None
     for index, target in enumerate(plan.targets):
-        if index not in written:
+        if target.kind is TargetKind.VIRTUAL:
             continue
-        why = obstacle(target)
+        why = (obstacle(target) if index in written else _unreadable(target)) or _without_direct(target)
         if why is not None and why[0] not in reasons.get(target.path, ()):
             reasons.setdefault(target.path, []).append(why[0])
             hint = hint or why[1]
@@ -76,6 +77,39 @@ def obstacle(target: Target) -> tuple[str, str] | None:
     return _access(path, os.W_OK)
 
 
+def _unreadable(target: Target) -> tuple[str, str] | None:
+    """Ask whether what is only read may be; its name may be all that is used of it."""
+    if target.named is not None:
+        return None
+    how = os.R_OK | (os.X_OK if target.kind is TargetKind.TREE else 0)
+    try:
+        return _access(Path(target.path), how)
+    except OSError:
+        return None  # Not there yet, or somebody else says that it cannot be looked at.
+
+
+def _without_direct(target: Target) -> tuple[str, str] | None:
+    """Find what is there and takes no direct I/O: its driver or file system has none."""
+    # A device that is opened may do something by that; of the kernel's own three nothing comes.
+    harmless = target.kind is TargetKind.CHAR and _is_harmless(Path(target.path))
+    if not target.direct or not (harmless or target.kind is TargetKind.FILE):
+        return None
+    try:
+        os.close(os.open(target.path, os.O_RDONLY | os.O_DIRECT | os.O_NONBLOCK | os.O_CLOEXEC))
+    except OSError as error:
+        if error.errno == errno.EINVAL:
+            return say("plan.obstacle.not_direct"), say("plan.obstacle.not_direct_remedy")
+    return None
+
+
+def _is_harmless(path: Path) -> bool:
+    try:
+        number = path.stat().st_rdev
+    except OSError:
+        return False
+    return (os.major(number), os.minor(number)) in guard.HARMLESS_CHARS
+
+
 def _access(path: Path, how: int) -> tuple[str, str] | None:
     """Ask the kernel without opening: permission, read-only mounts and immutable files are in its answer."""
     # `os.access` tells no reason; the errors of an open that would need it are told apart here.
@@ -83,6 +117,8 @@ def _access(path: Path, how: int) -> tuple[str, str] | None:
         return None
     status, remedy = path.stat(), say("plan.obstacle.permission_remedy")
     mode = stat.filemode(status.st_mode)
+    if not how & os.W_OK:
+        return say("plan.obstacle.not_readable", mode=mode, owner=status.st_uid), remedy
     if os.statvfs(path).f_flag & os.ST_RDONLY:
         return say("plan.obstacle.read_only"), say("plan.obstacle.read_only_remedy")
     if _flags(path) & FS_IMMUTABLE:
