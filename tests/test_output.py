@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import errno
 import os
 import re
 import resource
@@ -160,6 +161,73 @@ def test_nothing_is_left_half_written_after_an_error(tmp_path: Path) -> None:
     assert out.read_text() == "first"
     assert output._Place(out).is_ours()
     assert [one.name for one in tmp_path.iterdir()] == ["r"]
+
+
+def _together(files: dict[Path, str]) -> None:
+    with output.together():
+        for path, content in files.items():
+            output.directory(path.parent)
+            output.write(path, content)
+            assert not path.exists() or path.read_text() != content
+
+
+def _three(place: Path, fails: str | None) -> None:
+    with output.together():
+        output.directory(place / "a" / "b")
+        for name in ("one", "two", "three"):
+            if name == fails:
+                (place / "a" / "b" / "three").write_text("mine\n")
+            output.write(place / "a" / "b" / name, name)
+
+
+def test_files_that_belong_together_appear_all_or_none_and_so_do_their_directories(tmp_path: Path) -> None:
+    """An export into a directory that failed left it there, empty or with some of its files."""
+    _three(tmp_path, None)
+    assert _contents(tmp_path) == {"a/b/one": "one", "a/b/two": "two", "a/b/three": "three"}
+    assert all(output._Place(tmp_path / "a" / "b" / name).is_ours() for name in ("one", "two", "three"))
+    again = tmp_path / "again"
+    again.mkdir()
+    with pytest.raises(RefusedError, match="three exists, and Loadstone did not make it"):
+        _three(again, "three")
+    # What somebody put there stays, and so the directory.
+    assert _contents(again) == {"a/b/three": "mine\n"}
+    refused, last = tmp_path / "other", tmp_path / "last"
+    refused.write_text("mine\n")
+    with pytest.raises(RefusedError):
+        _together({last / "a" / "one": "one", last / "b" / "two": "two", refused: "three"})
+    assert not last.exists()
+
+
+@pytest.mark.parametrize("most_open", [0, 200])
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_name_that_cannot_be_given_takes_back_those_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int, most_open: int
+) -> None:
+    """Where the directory has no room for one more name, say."""
+    monkeypatch.setattr(output, "MOST_OPEN", most_open)
+    output.write(tmp_path / "old", "earlier")
+    calls = 0
+    real = output._New.appear
+
+    def appear(new: output._New) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == at:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(new)
+
+    monkeypatch.setattr(output._New, "appear", appear)
+    files = {tmp_path / name: "now" for name in ("old", "one", "two")}
+    with pytest.raises(InputError, match="No space left"):
+        _together(files)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"old": "earlier"}
+    monkeypatch.setattr(output._New, "appear", real)
+    _together(files)
+    assert {path: path.read_text() for path in tmp_path.iterdir()} == files
+
+
+def _contents(place: Path) -> dict[str, str]:
+    return {str(path.relative_to(place)): path.read_text() for path in place.rglob("*") if path.is_file()}
 
 
 def test_what_appeared_meanwhile_is_kept(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import os
 import re
 import secrets
 import stat
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
@@ -41,6 +42,8 @@ _SWALLOW: Final = frozenset({(1, 3), (1, 5), (1, 7)})
 _OWN_DESCRIPTOR: Final = re.compile(r"/(?:dev/fd|proc/self/fd|proc/thread-self/fd)/(\d+)\Z")
 _STANDARD: Final = {"/dev/stdout": 1, "/dev/stderr": 2}
 _PIECE_BYTES: Final = 1 << 20
+MOST_OPEN: Final = 200
+"""Files that are kept open until all appear together; more have names that nobody looks for."""
 REMEDIES: Final = {
     errno.ENOENT: "no_directory",
     errno.ENOSPC: "no_space",
@@ -73,8 +76,30 @@ def check(path: Path) -> None:
 
 def directory(path: Path) -> None:
     """Make a directory for several files. Raises InputError when there can be none."""
+    batch = _BATCH.get()
     with naming_file(path):
+        missing = [one for one in (path, *path.parents) if not one.exists()]
+        if batch is not None:
+            batch.directories += reversed(missing)
         path.mkdir(parents=True, exist_ok=True)
+
+
+@contextlib.contextmanager
+def together() -> Iterator[None]:
+    """Let the files that are opened within appear when the block is left: all of them, or none.
+
+    After an error the directories go, too, that were made within.
+    """
+    batch = _Batch()
+    token = _BATCH.set(batch)
+    try:
+        yield
+        batch.keep()
+    except BaseException:
+        batch.undo()
+        raise
+    finally:
+        _BATCH.reset(token)
 
 
 @contextlib.contextmanager
@@ -87,9 +112,15 @@ def opened(path: Path, *, known: Callable[[Path], bool] | None = None) -> Iterat
             return
         place = _Place(path)
         place.judge(known)
-        with _New(place) as new:
+        with contextlib.ExitStack() as stack:
+            new = stack.enter_context(_New(place))
             yield new.file
-            new.keep()
+            batch = _BATCH.get()
+            if batch is None:
+                new.keep()
+            else:
+                batch.add(new)
+                stack.pop_all()
 
 
 @contextlib.contextmanager
@@ -205,6 +236,7 @@ class _New:
     def __init__(self, place: _Place) -> None:
         self._place = place
         self._name: Path | None = None
+        self._identity: tuple[int, int] | None = None
         try:
             descriptor = os.open(place.real.parent, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
         except OSError as error:
@@ -232,22 +264,57 @@ class _New:
 
     def keep(self) -> None:
         """Give the file its name. Raises RefusedError when somebody put something there meanwhile."""
+        self.finish()
+        self.appear()
+
+    @property
+    def replaces(self) -> bool:
+        """Whether a file stands where it goes."""
+        return self._place.status is not None
+
+    @property
+    def path(self) -> Path:
+        """Where it goes."""
+        return self._place.path
+
+    def finish(self) -> None:
+        """Make it as it will be, all but its name."""
         place = self._place
         self.file.flush()
         if not place.unchanged():
             raise make_error(RefusedError, "output.meanwhile", path=place.path)
         descriptor = self.file.fileno()
+        status = os.fstat(descriptor)
+        self._identity = status.st_dev, status.st_ino
         if place.status is not None:
             os.fchmod(descriptor, stat.S_IMODE(place.status.st_mode) & 0o777)
         place.put_mark(descriptor, _digest(f"/proc/self/fd/{descriptor}"))
-        if place.status is None and self._linked(place.real):
-            return
+
+    def park(self) -> None:
+        """Give it a name that nobody looks for."""
         if self._name is None:
             name = self._unused_name()
             self._linked(name)
             self._name = name
-        self._name.replace(place.real)
-        self._name = None
+
+    def appear(self) -> None:
+        """Give it the name that it is to have."""
+        place = self._place
+        if place.status is None and self._linked(place.real):
+            return
+        self.park()
+        if self._name is not None:
+            self._name.replace(place.real)
+            self._name = None
+
+    def disappear(self) -> None:
+        """Take back the name of one that appeared where nothing was."""
+        place = self._place
+        with contextlib.suppress(OSError):
+            now = place.look()
+            if now is not None and place.status is None and (now.st_dev, now.st_ino) == self._identity:
+                place.real.unlink()
+                place.beside.unlink(missing_ok=True)
 
     def _linked(self, name: Path) -> bool:
         """Link it, which fails where anything stands; False on file systems without links."""
@@ -266,6 +333,49 @@ class _New:
                 return False
             raise
         return True
+
+
+class _Batch:
+    """Files that appear together, and the directories that were made for them."""
+
+    def __init__(self) -> None:
+        self.directories: list[Path] = []
+        self._files: list[_New] = []
+
+    def add(self, new: _New) -> None:
+        """Take over a file whose content is written."""
+        new.finish()
+        if len(self._files) >= MOST_OPEN:
+            new.park()
+            new.file.close()
+        self._files.append(new)
+
+    def keep(self) -> None:
+        """Give all files their names; what replaces another file comes last, as that cannot be undone."""
+        for new in self._files:
+            if new.replaces:
+                with naming_file(new.path):
+                    new.park()  # What can fail for want of space fails now.
+        for new in sorted(self._files, key=lambda one: one.replaces):
+            with naming_file(new.path):
+                new.appear()
+        self._close()
+
+    def undo(self) -> None:
+        """Leave nothing of what was made."""
+        for new in self._files:
+            new.disappear()
+        self._close()
+        for made_directory in reversed(self.directories):
+            with contextlib.suppress(OSError):
+                made_directory.rmdir()
+
+    def _close(self) -> None:
+        for new in self._files:
+            new.__exit__()
+
+
+_BATCH: Final[ContextVar[_Batch | None]] = ContextVar("batch", default=None)
 
 
 class GrowingFile:

@@ -129,3 +129,25 @@ def test_what_cannot_be_is_refused(run: runs.MadeRun, tmp_path: Path) -> None:
         exports.export(bundle, "xml", None)
     with pytest.raises(InputError, match="cannot be written"):
         exports.export(bundle, "csv", tmp_path / "none" / "x.csv")
+
+
+@pytest.mark.parametrize("kind", ["vdbench", "vdbench-50406", "fio-logs"])
+def test_a_directory_is_exported_whole_or_not_at_all(
+    kind: str, run: runs.MadeRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A page that could not be written left a directory with those before it, or an empty one."""
+    whole = tmp_path / "whole"
+    assert main(["export", str(run.path), kind, "-o", str(whole)]) == 0
+    names = sorted(path.name for path in whole.iterdir())
+    assert len(names) > 3
+    for name in (names[0], names[-1]):
+        out = tmp_path / f"at {name}"
+        out.mkdir()
+        (out / name).write_text("mine\n")
+        assert main(["export", str(run.path), kind, "-o", str(out)]) == 2
+        assert f"{name} exists, and Loadstone did not make it" in capsys.readouterr().err
+        assert [(path.name, path.read_text()) for path in out.iterdir()] == [(name, "mine\n")]
+    # Over one's own it is as before.
+    before = {path.name: path.read_bytes() for path in whole.iterdir()}
+    assert main(["export", str(run.path), kind, "-o", str(whole)]) == 0
+    assert {path.name: path.read_bytes() for path in whole.iterdir()} == before

@@ -245,10 +245,11 @@ def _fio_json(bundle: Bundle) -> str:
 
 
 def _fio_logs(bundle: Bundle, directory: Path) -> None:
-    output.directory(directory)
-    if bundle.doubt is not None:
-        output.write(directory / "NOT-VERIFIED.txt", f"{bundle.doubt}\n")
-    fio.write_logs(bundle, directory)
+    with output.together():
+        output.directory(directory)
+        if bundle.doubt is not None:
+            output.write(directory / "NOT-VERIFIED.txt", f"{bundle.doubt}\n")
+        fio.write_logs(bundle, directory)
 
 
 _FILES: Final[dict[str, Callable[[Bundle, Path], None]]] = {"parquet": _parquet, "fio-logs": _fio_logs}

@@ -10,6 +10,7 @@ import html
 import time
 from typing import TYPE_CHECKING, Final, Literal
 
+from loadstone import output
 from loadstone.errors import BundleError
 from loadstone.messages import make_error
 from loadstone.report.runs_to_export import open_runs, why_nothing
@@ -66,7 +67,8 @@ def export(path: Path, out: Path, layout: Layout = "50407", *, unverified: bool 
     if pages is None:
         hint = next(iter(runs.doubts), None) or next(filter(None, map(why_nothing, runs.bundles)), None)
         raise make_error(BundleError, "report.vdbench.no_results", hint=hint, path=path)
-    Directory(out).settle(pages.all)
+    with output.together():
+        Directory(out).settle(pages.all)
     return runs.doubts
 
 
