@@ -123,18 +123,26 @@ def test_a_directory_with_nothing_that_can_be_read_is_refused_with_the_reasons(t
     assert "a.json: it is empty; b.csv: it is not text" in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("ending", "content", "kind"),
+    [
+        (".html", "<p>page</p>", "html files"),
+        # They were called plain files.
+        ("", "", "files without an ending"),
+    ],
+)
 def test_many_files_of_one_ending_are_named_together(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str, content: str, kind: str
 ) -> None:
     before, after = sides(tmp_path)
     for number in range(search.MOST_NAMED + 1):
-        (after / f"{number}.html").write_text("<p>page</p>")
+        (after / f"{number}{ending}").write_text(content)
     compare(before, after, json=True)
     passed = json.loads(capsys.readouterr().out)["passed_over"]
     assert [one for one in passed if one["side"] == "after"] == [
         {
             "side": "after", "path": str(after), "broken": False,
-            "why": "has 9 html files that are no results of a known kind",
+            "why": f"has 9 {kind} that are no results of a known kind",
         }
     ]  # fmt: skip
 

@@ -109,8 +109,13 @@ def _of_folder(folder: Path, files: Sequence[Path]) -> Iterator[tuple[PassedOver
     many = {ending for ending, count in counts.items() if count > MOST_NAMED}
     yield from ((one, 1) for one in lost if one.broken or one.path.suffix not in many)
     for ending in sorted(many):
-        why = say("comparison.unread.many", files=counts[ending], ending=ending.removeprefix(".") or "plain")
-        yield PassedOver(folder, why, broken=False), counts[ending]
+        yield PassedOver(folder, _many(counts[ending], ending), broken=False), counts[ending]
+
+
+def _many(count: int, ending: str) -> str:
+    if not ending:
+        return say("comparison.unread.many_without_ending", files=count)
+    return say("comparison.unread.many", files=count, ending=ending.removeprefix("."))
 
 
 def _looked_at(file: Path) -> PassedOver | None:
