@@ -61,8 +61,9 @@ def test_md(raid: str) -> None:
         f"mount {device} /run/loadstone/x/0",
     ]
     down = [" ".join(step.command) for step in taking_down(made)]
-    assert down[:3] == [
+    assert down[:4] == [
         "umount /run/loadstone/x/0",
+        f"wipefs --all --quiet {device}",
         f"mdadm --stop {device}",
         "mdadm --zero-superblock /dev/sdb",
     ]
@@ -135,6 +136,23 @@ def test_btrfs(raid: str, data: str, metadata: str) -> None:
     made = commands(order(manager="btrfs", raid=raid, mount_options=["nodatacow"]))
     assert made[0].startswith(f"mkfs.btrfs -f -q -L {LABEL} -d {data} -m {metadata} /dev/sdb")
     assert made[1] == "mount -o nodatacow /dev/sdb /run/loadstone/x/0"
+
+
+@pytest.mark.parametrize(("manager", "stop"), [("md", "mdadm --stop"), ("lvm", "vgremove")])
+def test_the_file_system_of_an_array_is_wiped_while_the_array_stands(manager: str, stop: str) -> None:
+    """Its superblocks stayed on the devices: once it is stopped nobody knows where they are."""
+    made = order(2, manager=manager, raid="0", filesystem="xfs")
+    taken = [step for step in taking_down(made) if step.mounted or step.wipes or step.there]
+    words = [" ".join(step.command) for step in taken]
+    device = made.block_device(0)
+    assert words[:2] == [f"umount {made.volume(0)}", f"wipefs --all --quiet {device}"]
+    assert words[2].startswith(stop)
+    assert (taken[1].wipes, taken[1].there) == (device, ("wipefs", device))
+
+
+def test_nothing_of_a_bare_array_is_wiped_on_it() -> None:
+    made = order(2, manager="md", raid="0", filesystem="none")
+    assert not [step for step in taking_down(made) if step.wipes == made.block_device(0)]
 
 
 def test_a_mount_brings_its_own() -> None:

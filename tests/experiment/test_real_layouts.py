@@ -93,6 +93,45 @@ def test_a_layout_stands_and_goes_without_a_trace(
 
 
 @pytest.mark.root
+@pytest.mark.in_turn
+@pytest.mark.parametrize("what", [
+    {"manager": "btrfs", "raid": "1"},
+    {"filesystem": "ext4"},
+    {"filesystem": "ext4", "mkfs_options": ["-b", "4096", "-g", "1024"]},
+    {"filesystem": "ext4", "mkfs_options": ["-b", "1024", "-O", "^sparse_super,^resize_inode"]},
+    {"filesystem": "ext4", "mkfs_options": ["-b", "1024", "-O", "^resize_inode,sparse_super2"]},
+    {"filesystem": "xfs", "mkfs_options": ["-d", "agcount=3"]},
+])  # fmt: skip
+def test_no_copy_of_a_superblock_stays_when_a_layout_is_taken_down(
+    tmp_path: Path, what: dict[str, Any]
+) -> None:
+    """wipefs clears the first one alone; btrfs has one at 64 MiB, groups of ext4 and XFS have theirs."""
+    images = [empty(tmp_path / f"image{number}", 310 << 20) for number in range(2)]
+    if os.geteuid() != 0 or not all(map(shutil.which, PROGRAMS)):
+        pytest.skip(f"needs root and {', '.join(PROGRAMS)}")
+    with attached(images[0]) as one, attached(images[1]) as other:
+        made = order([one, other], tmp_path, **what)
+        with Changes(where=tmp_path / "state") as changes:
+            changes.make("layout", "x", build.order_text("build", made), build.order_text("take down", made))
+            assert len(labelled_superblocks(images[0], made.label)) > 1
+        assert [labelled_superblocks(image, made.label) for image in images] == [[], []]
+
+
+def labelled_superblocks(image: Path, label: str) -> list[int]:
+    """Where superblocks with the label are, found in all that is on a device."""
+    content, name = image.read_bytes(), label.encode() + b"\0"
+    magics = ((0x12B, 64, b"_BHRfS_M"), (120, 56, b"\x53\xef"), (108, 0, b"XFSB"))
+    places = [match.start() for match in re.finditer(re.escape(name), content)]
+    return [
+        start
+        for place in places
+        for back, ahead, magic in magics
+        # What a journal has of one stands anywhere.
+        if (start := place - back) % 512 == 0 and content.startswith(magic, start + ahead)
+    ]
+
+
+@pytest.mark.root
 def test_what_wipefs_leaves_of_a_pool_is_cleared_too(devices: list[str], tmp_path: Path) -> None:
     """It leaves three uberblocks, so the next experiment was asked for consent to lose a "ZFS member"."""
     if shutil.which("blkdiscard") is None:

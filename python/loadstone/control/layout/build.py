@@ -25,6 +25,7 @@ from loadstone import own_directory, units
 from loadstone.control import orphans
 from loadstone.control.control_kind import Control
 from loadstone.control.file_controls import text
+from loadstone.control.layout import superblock_copies
 from loadstone.control.layout.description import LEAST_DEVICES, LayoutOrder
 from loadstone.control.layout.steps import building, programs, taking_down
 from loadstone.errors import RefusedError
@@ -280,7 +281,7 @@ def take_down(order: LayoutOrder, wait: HolderWait | None = None) -> None:
     orphans.wait_until_gone(order.label, ORPHANS_S)
     until_s = time.monotonic() + FREE_S
     # Before anything of it goes: a group without volumes has no name left to tell it by.
-    own_devices = frozenset(one for one in order.used if _is_ours(one, order))
+    own_devices = frozenset(one for one in (*order.used, *order.on_arrays) if _is_ours(one, order))
     while left := _left_of(order, own_devices) or _left_folders(Path(order.base)):
         until_s = max(until_s, wait.until_s(order))
         if time.monotonic() > until_s:
@@ -321,10 +322,22 @@ def _left_of(order: LayoutOrder, ours: frozenset[str]) -> list[str]:
     for step in taking_down(order):
         if not _is_there(step, ours):
             continue
+        if step.wipes is not None and (reason := _copies_left(step.wipes, order.label)):
+            left.append(reason)
+            continue
         done = _call(step.command)
         if done.returncode != 0:
             left.append(_failed(step.command, done))
     return left
+
+
+def _copies_left(device: str, label: str) -> str | None:
+    """Clear copies of superblocks; return why they are still there, None: they are gone."""
+    try:
+        superblock_copies.clear(device, label)
+    except OSError as error:
+        return say("control.layout.copies_left", device=device, reason=error.strerror)
+    return None
 
 
 def _is_there(step: TakeDown, ours: frozenset[str]) -> bool:

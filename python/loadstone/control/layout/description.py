@@ -122,6 +122,13 @@ class LayoutOrder(FrozenModel):
         devices = () if self.description.manager == "mount" else self.devices
         return (*devices, log) if log else devices
 
+    @property
+    def on_arrays(self) -> list[str]:
+        """Return every device that an array makes and a file system is on; it goes with its array."""
+        if self.description.manager not in ("md", "lvm") or self.description.on_volume == "none":
+            return []
+        return [self.block_device(number) for number in range(len(self.groups))]
+
     def volume(self, number: int) -> str:
         """Return where a volume's files are, or the volume itself where it has no file system."""
         if self.description.on_volume == "none":

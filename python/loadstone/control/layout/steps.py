@@ -42,6 +42,7 @@ NEEDS: Final = {
     "mount": ("mount",),
 }
 """Programs of each manager."""
+WIPE: Final = ("wipefs", "--all", "--quiet")
 CLEAR_LABELS: Final = ("blkdiscard", "--zeroout", "--offset", "0", "--length", "512KiB")
 """wipefs stops where three uberblocks are left, which it takes for none: in the first labels of four."""
 MOUNT_HELPED: Final = ("nfs", "nfs4", "cifs")
@@ -91,11 +92,9 @@ def building(order: LayoutOrder) -> Iterator[Build]:
 
 def taking_down(order: LayoutOrder) -> Iterator[TakeDown]:
     """Return what takes it down, in order; each holds only where that is there."""
-    kind = order.description.on_volume
     for number in reversed(range(len(order.groups))):
         name, devices = order.group_name(number), order.groups[number]
-        if kind not in ("none", "zfs"):
-            yield TakeDown(("umount", order.volume(number)), mounted=order.volume(number))
+        yield from _file_system_down(order, number)
         match order.description.manager:
             case "md":
                 device = order.block_device(number)
@@ -113,9 +112,17 @@ def taking_down(order: LayoutOrder) -> Iterator[TakeDown]:
             case _:
                 pass
     for one in order.used:
-        yield TakeDown(("wipefs", "--all", "--quiet", one), wipes=one)
+        yield TakeDown((*WIPE, one), wipes=one)
         if order.description.manager == "zfs":
             yield TakeDown((*CLEAR_LABELS, one), wipes=one)
+
+
+def _file_system_down(order: LayoutOrder, number: int) -> Iterator[TakeDown]:
+    volume, device = order.volume(number), order.block_device(number)
+    if order.description.on_volume not in ("none", "zfs"):
+        yield TakeDown(("umount", volume), mounted=volume)
+    if device in order.on_arrays:
+        yield TakeDown((*WIPE, device), there=("wipefs", device), wipes=device)
 
 
 def _array(order: LayoutOrder, number: int) -> Iterator[Build]:
