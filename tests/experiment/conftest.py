@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SIZE = 16 << 20
+READS = """[[patterns]]
+name = "read"
+options = {{ ioengine = "psync", rw = "randread", bs = "4k" }}
+"""
+"""The pattern of files that are formatted."""
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from loadstone.experiment.run import ExperimentMeans, run_experiment
 from loadstone.hosts.study_runs import RunsOnHosts
 from loadstone.plan.safety.guard import Consent
 from tests.e2e.program import needs_engine, run
-from tests.experiment.conftest import SIZE
+from tests.experiment.conftest import READS, SIZE
 from tests.experiment.test_target_watch import FILE, attach_again
 from tests.hosts.test_run import hosts_file
 from tests.support.devices import attached, call, empty
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from loadstone.study.controller import Next
 
 RESUME = ("--no-report", "--no-calibration")
-MOUNTED = """title = "Mounted"
+MOUNTED = (
+    """title = "Mounted"
 repeats = 2
 runtime = "300ms"
 size = "1m"
@@ -48,16 +49,17 @@ manager = "mount"
 source = "{device}"
 mount_options = ["noatime"]
 
-[[patterns]]
-name = "read"
-options = {{ ioengine = "psync", rw = "randread", bs = "4k" }}
-
+"""
+    + READS
+    + """
 [[factors]]
 name = "layout"
 kind = "layout"
 levels = ["usual", "noatime"]
 """
-BUILT = """title = "Built"
+)
+BUILT = (
+    """title = "Built"
 repeats = 2
 runtime = "300ms"
 size = "1m"
@@ -72,15 +74,15 @@ raid = "0"
 manager = "btrfs"
 raid = "jbod"
 
-[[patterns]]
-name = "read"
-options = {{ ioengine = "psync", rw = "randread", bs = "4k" }}
-
+"""
+    + READS
+    + """
 [[factors]]
 name = "layout"
 kind = "layout"
 levels = ["one", "other"]
 """
+)
 
 
 def stop_after_the_first(
@@ -98,14 +100,13 @@ def stop_after_the_first(
         yield
 
     planned = plan_experiment(file)
-    maker = maker_of(planned)
     with pytest.raises(KeyboardInterrupt):
         run_experiment(
             planned.prepared,
             out_dir=out,
             request={},
             consent=Consent(),
-            means=ExperimentMeans(around=around, maker=maker, elsewhere=maker),
+            means=ExperimentMeans(around=around, elsewhere=maker_of(planned)),
             calibration=False,
         )
     return out

@@ -21,7 +21,7 @@ from loadstone.experiment.run import ExperimentMeans, ExperimentOutcome, open_st
 from loadstone.experiment.target_watch import TargetWatch
 from loadstone.plan.safety.guard import Consent
 from tests.e2e.program import needs_engine
-from tests.experiment.conftest import SIZE
+from tests.experiment.conftest import READS, SIZE
 from tests.support.devices import call, empty
 
 if TYPE_CHECKING:
@@ -29,24 +29,26 @@ if TYPE_CHECKING:
 
     from loadstone.study.controller import Next
 
-FILE = """title = "Depth"
+FILE = (
+    """title = "Depth"
 repeats = 2
 runtime = "300ms"
 size = "1m"
 targets = ["{target}"]
 
-[[patterns]]
-name = "read"
-options = {{ ioengine = "psync", rw = "randread", bs = "4k" }}
-
+"""
+    + READS
+    + """
 [[factors]]
 name = "pace"
 option = "rate_iops"
 levels = [50, 100]
 """
+)
 
 
-ON_A_LAYOUT = """title = "x"
+ON_A_LAYOUT = (
+    """title = "x"
 targets = ["{{file}}"]
 devices = ["{device}"]
 
@@ -55,15 +57,15 @@ devices = ["{device}"]
 [layouts.other]
 filesystem = "none"
 
-[[patterns]]
-name = "read"
-options = {{ ioengine = "psync", rw = "randread", bs = "4k" }}
-
+"""
+    + READS
+    + """
 [[factors]]
 name = "layout"
 kind = "layout"
 levels = ["one", "other"]
 """
+)
 
 
 def attach_again(device: str, backing: Path) -> None:

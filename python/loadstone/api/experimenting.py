@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from loadstone import exitcodes
 from loadstone.api.jobs import exec_commands, schedulers
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from loadstone.bundle.experiment import MachineSetting
     from loadstone.errors import LoadstoneError, RefusedError, Where
     from loadstone.experiment.announce import Announcement
-    from loadstone.experiment.known_targets import TargetsElsewhere
     from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.experiment.run import ExperimentOutcome, StoppedExperiment
+    from loadstone.hosts.study_runs import RunsOnHosts
     from loadstone.report.experiment.story import ExperimentStory
     from loadstone.screen import Screen
     from loadstone.study.run_maker import RunMaker
@@ -332,14 +332,6 @@ def _done(
     return ended
 
 
-def _elsewhere(maker: RunMaker | None) -> TargetsElsewhere | None:
-    if maker is None:
-        return None
-    from loadstone.hosts.study_runs import RunsOnHosts
-
-    return maker if isinstance(maker, RunsOnHosts) else None
-
-
 def _raise_what_went_wrong(ended: Experiment) -> None:
     """Raise what could not be put back first: it changes what is measured here from now on."""
     if ended.still_changed:
@@ -411,8 +403,8 @@ def run_planned_experiment(
             checked=checked,
             result=result_document,
             around=lambda wanted: exec_commands.around(wanted.workload, means.say),
-            maker=means.maker,
-            elsewhere=_elsewhere(means.maker),
+            # `experiment_maker` makes no other kind.
+            elsewhere=cast("RunsOnHosts | None", means.maker),
             other_targets=other_targets or Consent(),
         ),
         watch=means.watch,

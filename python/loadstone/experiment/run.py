@@ -11,7 +11,7 @@ import dataclasses
 import platform
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from blake3 import blake3
 from pydantic import BaseModel, ValidationError
@@ -27,7 +27,7 @@ from loadstone.engine.interrupts import Interrupts, leave
 from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, Where
 from loadstone.experiment import allocation, attempts, claims, layout_devices
 from loadstone.experiment.controller import ExperimentController
-from loadstone.experiment.known_targets import KnownTargets, others_here
+from loadstone.experiment.known_targets import KnownTargets, TargetsElsewhere, others_here
 from loadstone.experiment.ledger import BudgetLedger
 from loadstone.experiment.machine_state import Machine
 from loadstone.experiment.observe import spoilt as spoilt_by
@@ -40,6 +40,7 @@ from loadstone.messages import make_error, say
 from loadstone.plan.safety import guard
 from loadstone.study.controller import Done, Next
 from loadstone.study.run import EarlierStudy, Hooks, StudyRequest, remembered, run_study
+from loadstone.study.run_maker import RunMaker
 from loadstone.workload.model import Note
 
 if TYPE_CHECKING:
@@ -53,14 +54,16 @@ if TYPE_CHECKING:
         MachineSetting,
     )
     from loadstone.bundle.study import Point, StudyRecord
-    from loadstone.experiment.known_targets import TargetsElsewhere
     from loadstone.experiment.levels import WantedSetting
     from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
     from loadstone.study.run import StudyOutcome, StudyProgress
-    from loadstone.study.run_maker import RunMaker
     from loadstone.watch.address import WatchedAddress
+
+
+class RunsElsewhere(RunMaker, TargetsElsewhere, Protocol):
+    """Makes each run on other hosts, and knows the targets that these see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +81,8 @@ class ExperimentMeans:
         default=lambda _: contextlib.nullcontext()
     )
     """Entered for each run when the machine is set: commands of job files."""
-    maker: RunMaker | None = None
-    """Who makes each run; None: it is made on this host."""
-    elsewhere: TargetsElsewhere | None = None
-    """Who knows the targets where runs are made on other hosts."""
+    elsewhere: RunsElsewhere | None = None
+    """Who makes the runs where they are made on other hosts; None: they are made on this one."""
     other_targets: guard.Consent = field(default_factory=guard.Consent)
     """Which targets may be others than those that the sessions before were measured on."""
 
@@ -389,7 +390,7 @@ class _Session:
             update={"ended_because": None}
         )  # fmt: skip
         self._before = self.document.settings
-        own_system = system() if means.maker is None else None
+        own_system = system() if means.elsewhere is None else None
         self._ledger = BudgetLedger(self.document.budget, earlier=self.document.sessions, system=own_system)
         self._ledger.begin()
         self.machine = (means.machine or _machine)(prepared, means.tell)
@@ -424,7 +425,7 @@ class _Session:
             checked=self._checked,
             result=means.result,
             closing=self.closing,
-            maker=means.maker,
+            maker=means.elsewhere,
         )
 
     @contextlib.contextmanager
@@ -454,7 +455,7 @@ class _Session:
         """Keep from others what the runs change and use. Raises RefusedError where one of them has it."""
         prepared, machine = self._prepared, self.machine
         used = [str(self._out_dir), *layout_devices.used_devices(prepared)]
-        if self._means.maker is None:
+        if self._means.elsewhere is None:
             on_host = claims.targets(prepared, self._means.resolve or prepared.resolve)
             machine.targets = TargetWatch(tuple(on_host), commands=_has_commands(prepared))
             used += on_host
@@ -464,7 +465,7 @@ class _Session:
         """Note what the targets are, or refuse others than those of the sessions before."""
         if stopped is not None and _seal(stopped.path) != stopped.seal:
             raise make_error(RefusedError, "experiment.again.went_on", path=stopped.path)
-        if self._means.maker is not None:
+        if self._means.elsewhere is not None:
             return  # Its hosts are there later.
         self._targets.look([*layout_devices.used_devices(self._prepared), *self.machine.targets.paths])
         if stopped is not None:
@@ -483,7 +484,7 @@ class _Session:
 
     def _checked(self) -> None:
         """Refuse other targets that only hosts could tell, before the first run."""
-        if self._means.maker is not None:
+        if self._means.elsewhere is not None:
             try:
                 self._targets.look(())
                 self._targets.refuse_others(self._means.other_targets)
@@ -506,7 +507,7 @@ class _Session:
 
     def _check_consent(self) -> None:
         """Refuse consent without effect before a layout is built: nothing is lost for a mistyped path."""
-        if self.consent.paths and self._means.maker is None:
+        if self.consent.paths and self._means.elsewhere is None:
             resolve, runs = self._means.resolve or self._prepared.resolve, self._prepared.runs
             first = [one for one in self._prepared.known if runs[one.name].block == 0]
             guard.check_consent(self.consent, [resolve(one).plan for one in first])
@@ -514,7 +515,7 @@ class _Session:
     def _look(self, layout: str) -> None:
         """Plan the runs of a layout while it stands: what cannot be planned is said before the first run."""
         prepared = self._prepared
-        if self._means.maker is not None:
+        if self._means.elsewhere is not None:
             return
         with with_lines(prepared.path, prepared.content, prepared.whole):
             for one in prepared.nexts:
