@@ -69,6 +69,17 @@ def test_an_error_is_written_in_the_unit_of_its_value() -> None:
     assert units.with_error(None, "count") == "–"
 
 
+@pytest.mark.parametrize(
+    ("value", "kind", "text"),
+    [
+        (3.7, "count", "4"), (4300.0, "count", "4k"), (1234.0, "count", "1.2k"), (91_000.0, "time", "90 µs"),
+        (0.0, "count", "0"), (54_988.8, "binary", "50 KiB/s"),
+    ],
+)  # fmt: skip
+def test_an_error_by_itself_has_no_third_digit(value: float, kind: str, text: str) -> None:
+    assert plain(units.error(value, kind)) == text
+
+
 @pytest.mark.parametrize("error", [None, 1.0, 12.0, 120.0, 3000.0])
 @pytest.mark.parametrize(("value", "kind"), [(12_340.0, "count"), (102_400.0, "time"), (3e8, "binary")])
 def test_a_figure_has_the_same_digits_with_and_without_its_error(

@@ -32,6 +32,11 @@ _BINARY: Final = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10
 _DECIMAL: Final = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 _COUNT: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _Steps = tuple[tuple[float, str], ...]
+_STEPS_OF: Final[dict[str, tuple[_Steps, str]]] = {
+    "time": (_TIME, ""),
+    "binary": (_BINARY, "/s"),
+    "count": (_COUNT, ""),
+}
 
 
 def digits(value: float) -> str:
@@ -141,10 +146,18 @@ def figure(estimate: Estimated | None, steps_of: str) -> str:
     return _written(estimate, steps_of, error=False)
 
 
+def error(value: float, steps_of: str) -> str:
+    """Write an error by itself, with one or two digits as beside its value: nobody knows the third one."""
+    steps, suffix = _STEPS_OF[steps_of]
+    scale, unit = _scaled(value, steps)
+    text = _to_the_error(value / scale, value / scale)[1] if value else digits(value)
+    return text + (unit if steps_of == "count" else f"{THIN}{unit}{suffix}")
+
+
 def _written(estimate: Estimated | None, steps_of: str, *, error: bool) -> str:
     if estimate is None:
         return NONE
-    steps, suffix = {"time": (_TIME, ""), "binary": (_BINARY, "/s"), "count": (_COUNT, "")}[steps_of]
+    steps, suffix = _STEPS_OF[steps_of]
     scale, unit = _scaled(estimate.value, steps)
     unit = unit + suffix if steps_of == "count" else f"{THIN}{unit}{suffix}"
     value = estimate.value / scale

@@ -14,8 +14,11 @@ import polars as pl
 import pytest
 from rich.console import Console
 
+from loadstone import units
+from loadstone.analysis.study import repeats
 from loadstone.analysis.study.curve import curves, limit
 from loadstone.analysis.study.document import document, schema
+from loadstone.analysis.study.pooled import pooled
 from loadstone.analysis.study.repeats import RepeatedLine, repeated
 from loadstone.analysis.study.slo import read as read_slo
 from loadstone.bundle import study as on_disk
@@ -28,6 +31,7 @@ from loadstone.report.study import curve as study_curve
 from loadstone.report.study import curve_charts as study_curve_charts
 from loadstone.report.study import page as study_page
 from loadstone.report.study import terminal as study_terminal
+from loadstone.report.study.repeat_errors import with_own_errors
 from loadstone.study.controller import Next
 from loadstone.study.curve import VDBENCH_PERCENTS, CurveController, CurveOptions
 from loadstone.study.repeat import RepeatController
@@ -277,6 +281,41 @@ def test_a_line_of_a_run_is_told_once_and_by_its_name_once() -> None:
     assert study_terminal.apart([line], "a.fio") == [f"{noise}a.fio mixed read, IOPS and latency, mean"]
     names = [row[0] for row in study_terminal.repeated_rows([line], "mixed")]
     assert names == ["mixed read", *[""] * (len(names) - 1)]
+
+
+@pytest.mark.parametrize(
+    ("rates", "text", "reach"),
+    [
+        # They held one rate; each knows it to 6, so their mean to 6 / sqrt(3), and not to nothing.
+        ((3000.0, 3000.0, 3000.0), "3.000k ± 0.003k", "± 0.226 %"),
+        ((2800.0, 3000.0, 3200.0), "3.00k ± 0.12k", "± 16.6 %"),
+    ],
+)
+def test_a_mean_of_runs_has_one_error_in_matrix_and_table(
+    rates: tuple[float, ...], text: str, reach: str
+) -> None:
+    """The table had the runs' spread alone, the matrix what they know themselves where that is more."""
+    lines = [measured(rate, 6.0) for rate in rates]
+    together = pooled(lines)
+    assert together is not None
+    known: dict[float, int | None] = {50.0: None, 99.0: None, 99.9: None}
+    (whole,) = repeats.lines([run(dataclasses.replace(one, percentiles_ns=known)) for one in lines])
+    row = study_terminal.repeated_rows(with_own_errors([whole]))[0]
+    cells = [one.replace("\N{NO-BREAK SPACE}", " ") for one in row]
+    assert units.with_error(together.iops, "count").replace("\N{NO-BREAK SPACE}", " ") == text
+    assert cells[2:4] == [text, reach]
+    assert cells[-1] == "± 6"
+
+
+def test_repeats_of_one_rate_have_an_axis_that_can_be_read() -> None:
+    """Rates that were alike to a millionth had five marks of "2k"."""
+    line = RepeatedLine(
+        "j", "read", False, repeated([1999.999, 2000.0, 2000.001], [0.0] * 3, ""), None, None, {}
+    )
+    spec = study_charts.rate_of_repeats(line)
+    assert spec is not None
+    low, high = spec["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    assert (low, high) == (pytest.approx(1990.0), pytest.approx(2010.0))
 
 
 def test_a_reason_is_told_once_for_all_runs_it_decides() -> None:

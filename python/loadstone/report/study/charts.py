@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from loadstone.bundle.study import Factor
 
 Z_95: Final = 1.96
+LEAST_SPAN: Final = 0.005
+"""Each way from the mean: an axis of less would show nothing but rounding."""
 SMALL: Final = (360, 220)
 MAX_PASSES: Final = 8
 WIDE: Final = 4.0
@@ -165,7 +167,10 @@ def rate_of_repeats(line: RepeatedLine) -> Spec | None:
         {"x": str(number), "v": value / size} for number, value in enumerate(rate.values, start=1)
     ]
     layers: list[Spec] = []
-    y = axis_from_zero("v") | {"scale": {"zero": False, "nice": True, "padding": 12}}
+    reach = max(rate.half_width or 0.0, LEAST_SPAN * rate.mean.value)
+    ends = [min(rate.low, rate.mean.value - reach), max(rate.high, rate.mean.value + reach)]
+    domain = [max(0.0, end) / size for end in ends]
+    y = axis_from_zero("v") | {"scale": {"domain": domain, "nice": True}}
     if rate.half_width is not None:
         band = {
             # Of a few runs that lie far apart it reaches below nothing; no rate does.

@@ -14,6 +14,7 @@ from loadstone.analysis.study.sweep import named, shown
 from loadstone.analysis.study.sweep_steps import steps
 from loadstone.messages import say
 from loadstone.report.pictures.charts import Spec, base
+from loadstone.report.study.repeat_errors import widened
 from loadstone.report.table_heads import table_heads
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def passes(patterns: Sequence[StudyPattern]) -> Spec | None:
         repeated_rate = repeats.repeated([rate.value for rate in rates], [rate.error for rate in rates], "")
         if repeated_rate is None or not repeated_rate.mean.value:
             continue
+        repeated_rate = widened(repeated_rate)
         numbers = [int(run.point.factors.get(repeats.REPEAT) or 0) for run, line in one.each if line.valid]
         points += [
             {"line": one.name, "v": 100 * (value / repeated_rate.mean.value - 1), "n": str(number or at)}

@@ -46,6 +46,7 @@ from loadstone.report.study import effects as study_effects
 from loadstone.report.study import matrix as study_matrix
 from loadstone.report.study import rounds as study_rounds
 from loadstone.report.study import sweep as study_sweep
+from loadstone.report.study.repeat_errors import with_own_errors
 from loadstone.report.study.terminal import (
     HEADINGS,
     NO_DATA,
@@ -324,7 +325,7 @@ def _rounds(whole: StudyPage) -> list[PageSection]:
 
 
 def _repeats(runs: Sequence[RunFigures]) -> PageSection:
-    lines = repeats.lines(run_figures.sound(runs))
+    lines = with_own_errors(repeats.lines(run_figures.sound(runs)))
     specs = [study_charts.rate_of_repeats(line) for line in lines]
     tables = [ArticleTable(REPEATED, repeated_rows(lines), names=2)] if lines else []
     specs.append(study_charts.latency_of_runs(runs))

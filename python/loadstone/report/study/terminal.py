@@ -21,6 +21,7 @@ from loadstone.report.run import data_sheet
 from loadstone.report.run.terminal import STYLES
 from loadstone.report.study import curve as study_curve
 from loadstone.report.study import sweep as study_sweep
+from loadstone.report.study.repeat_errors import with_own_errors
 from loadstone.report.table_heads import table_heads
 from loadstone.report.verdict.words import NAMES
 
@@ -61,9 +62,9 @@ def summary(study: StudyRecord, runs: Sequence[RunFigures], console: Console) ->
         console.print(say("report.results.nothing"))
     sound = run_figures.sound(runs)
     if study.kind == "repeat" and sound:
-        _repeats({"": repeats.lines(sound)}, console)
+        _repeats({"": with_own_errors(repeats.lines(sound))}, console)
     elif study.kind == "list" and (by_run := repeats.by_run(sound)):
-        _repeats(by_run, console)
+        _repeats({run: with_own_errors(lines) for run, lines in by_run.items()}, console)
     for name, row in data_sheet.best(runs):
         console.print(Text(f"{name}: {data_sheet.line(row)}"))
     for run in runs:
@@ -193,13 +194,8 @@ def _repeated(repeated_value: repeats.RepeatedValue, kind: str) -> list[str]:
         write(repeated_value.high),
         units.NONE
         if repeated_value.within_error is None
-        else f"±{units.THIN}{write(_two_digits(repeated_value.within_error))}",
+        else f"±{units.THIN}{units.error(repeated_value.within_error, kind)}",
     ]
-
-
-def _two_digits(value: float) -> float:
-    """Return an error as it is known at best: nobody knows the third digit of an error."""
-    return float(f"{value:.1e}")
 
 
 def in_short(run: RunFigures) -> str:
