@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -30,6 +31,9 @@ MEASURING = ("run", "rerun", "sweep", "curve")
 COSTLY = ("calibration", "report")
 PATIENCE_S = 60.0
 """A bound on waiting for what will happen, far above what it takes; no test measures with it."""
+END_S = 60.0
+"""So long a program may take to end in order."""
+_started: list[subprocess.Popen[str]] = []
 
 
 @dataclass(frozen=True)
@@ -64,12 +68,13 @@ def quick(words: list[str]) -> list[str]:
 def start(*words: str | Path, cwd: Path, control_group: Path | None = None) -> subprocess.Popen[str]:
     """Start `loadstone WORDS` with pipes, in a process group of its own; see `quick`."""
     needs_engine()
+    _started[:] = [one for one in _started if one.poll() is None]
     given = quick([*map(str, words)])
     inside: Callable[..., subprocess.Popen[str]] = partial(StartedProgram, given)
     if control_group is not None:
         enter = f'echo $$ > "{control_group}/cgroup.procs" && exec "$@"'
         inside = partial(subprocess.Popen, ["sh", "-c", enter, "sh", *COMMAND, *given])
-    return inside(
+    process = inside(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -78,6 +83,31 @@ def start(*words: str | Path, cwd: Path, control_group: Path | None = None) -> s
         env={**os.environ, "NO_COLOR": "1"},
         process_group=0,
     )
+    _started.append(process)
+    return process
+
+
+def give_up() -> dict[int, str]:
+    """End every program that a test started, and put back what those had set that did not end in order.
+
+    A test that goes on without its program leaves layouts and loop devices behind otherwise. Returns what
+    each printed, by its pid.
+    """
+    printed, killed = {}, False
+    while _started:
+        process = _started.pop()
+        process.terminate()
+        try:
+            ended = process.communicate(timeout=END_S)
+        except subprocess.TimeoutExpired:
+            killed = True
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            ended = process.communicate()
+        printed[process.pid] = "\n".join(ended)
+    if killed:
+        StartedProgram(["restore"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL).wait()
+    return printed
 
 
 def overloaded() -> str | None:
@@ -93,11 +123,10 @@ def finish(process: subprocess.Popen[str]) -> EndedProgram:
     try:
         out, err = process.communicate(timeout=PATIENCE_S)
     except subprocess.TimeoutExpired:
-        process.kill()
-        out, err = process.communicate()
+        printed = give_up()
         if why := overloaded():
             pytest.skip(why)
-        pytest.fail(f"did not end within {PATIENCE_S} s; it said:\n{out}\n{err}")
+        pytest.fail(f"did not end within {PATIENCE_S} s; it said:\n{printed.get(process.pid)}")
     return EndedProgram(process.returncode, out, err)
 
 
@@ -114,6 +143,7 @@ def until(true: Callable[[], Any], what: str) -> Any:
         if value:
             return value
         time.sleep(0.02)
+    give_up()
     if why := overloaded():
         pytest.skip(why)
     pytest.fail(f"waited {PATIENCE_S} s in vain for {what}")
