@@ -206,6 +206,15 @@ class DrillBench:
         if without_volume:
             call("umount", self.volume)
 
+    def put_back(self) -> None:
+        """Put back what a drill leaves that ends in the middle of a point."""
+        if f" {self.volume} " not in Path("/proc/self/mounts").read_text():
+            call("mount", self.volume_device, self.volume)
+        _end_with_parents(self.labels())
+        for one in changes.restore(where=self.state / "changes"):
+            if not one.is_well:
+                print(one, file=sys.stderr, flush=True)
+
     def _reattach(self, *, renamed: bool) -> None:
         """Take every device away and bring it back, with its own name or each with another's."""
         for device in self.devices if renamed else ():
@@ -273,6 +282,7 @@ def bench(stage: Stage, parameter: str) -> DrillBench:
     call("mount", device, folder)
     stage._stack.callback(call, "umount", folder)
     drill_bench.volume, drill_bench.volume_device = str(folder), device
+    stage._stack.callback(drill_bench.put_back)
     drill_bench.before = drill_bench.snapshot()
     return drill_bench
 
@@ -291,15 +301,18 @@ def everything_but_load(prepared: PreparedExperiment, state: Path) -> None:
 
 
 def kill_later(child: int, after_s: float) -> bool:
-    """Kill a process after so long; return whether it was still there."""
+    """Kill a process after so long, or where the drill ends before; return whether it was still there."""
     until = time.monotonic() + after_s
-    while time.monotonic() < until:
-        if os.waitpid(child, os.WNOHANG)[0]:
-            return False
-        time.sleep(0.001)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return True
+    alive = True
+    try:
+        while alive and time.monotonic() < until:
+            alive = not os.waitpid(child, os.WNOHANG)[0]
+            time.sleep(0.001)
+    finally:
+        if alive:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    return alive
 
 
 def in_child(drill_bench: DrillBench, prepared: PreparedExperiment, after_s: float) -> bool:
@@ -328,15 +341,15 @@ def whole(drill_bench: DrillBench, after_s: float, number: int) -> bool:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    time.sleep(after_s)
-    alive = done.poll() is None
-    workers = Path(f"/proc/{done.pid}/task/{done.pid}/children")
-    numbers = [int(word) for word in workers.read_text().split()] if alive else []
-    for one in [done.pid, *numbers]:
-        try:
-            os.kill(one, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
+    try:
+        time.sleep(after_s)
+    finally:
+        alive = done.poll() is None
+        workers = Path(f"/proc/{done.pid}/task/{done.pid}/children")
+        numbers = [int(word) for word in workers.read_text().split()] if alive else []
+        for one in [done.pid, *numbers] if alive else []:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
     done.wait()
     time.sleep(0.3)  # The engine ends when its standard input closes.
     return alive
