@@ -359,7 +359,7 @@ ALLOWED = {
     "control/change_journal.py": "what was changed on this machine, in a directory of its own",
     "control/orphans.py": "a lock in the directory of the journal",
     "control/fill.py": "a new file that fills a file system, taken down with it",
-    "control/layout/superblock_copies.py": "superblocks with the label of our own layout, which goes",
+    "control/layout/superblocks.py": "superblocks with the label of our own layout, which goes",
     "experiment/allocation.py": "targets of an experiment, which the guard has judged",
     "hosts/certificates.py": "keys in a new directory",
     "hosts/agent_links.py": "the bundle of a host, in a directory that the run made",

@@ -25,7 +25,7 @@ from loadstone import own_directory, units
 from loadstone.control import orphans
 from loadstone.control.control_kind import Control
 from loadstone.control.file_controls import text
-from loadstone.control.layout import superblock_copies
+from loadstone.control.layout import superblocks
 from loadstone.control.layout.description import LEAST_DEVICES, LayoutOrder
 from loadstone.control.layout.steps import building, programs, taking_down
 from loadstone.errors import RefusedError
@@ -322,7 +322,7 @@ def _left_of(order: LayoutOrder, ours: frozenset[str]) -> list[str]:
     for step in taking_down(order):
         if not _is_there(step, ours):
             continue
-        if step.wipes is not None and (reason := _copies_left(step.wipes, order.label)):
+        if step.wipes is not None and (reason := _superblocks_left(step.wipes, order.label)):
             left.append(reason)
             continue
         done = _call(step.command)
@@ -331,12 +331,12 @@ def _left_of(order: LayoutOrder, ours: frozenset[str]) -> list[str]:
     return left
 
 
-def _copies_left(device: str, label: str) -> str | None:
-    """Clear copies of superblocks; return why they are still there, None: they are gone."""
+def _superblocks_left(device: str, label: str) -> str | None:
+    """Clear them; return why they are still there, None: they are gone."""
     try:
-        superblock_copies.clear(device, label)
+        superblocks.clear(device, label)
     except OSError as error:
-        return say("control.layout.copies_left", device=device, reason=error.strerror)
+        return say("control.layout.superblocks_left", device=device, reason=error.strerror)
     return None
 
 

@@ -1,9 +1,9 @@
-"""Copies of superblocks that a layout's file systems keep, removed when the layout is taken down.
+"""Superblocks of a layout's file systems with all copies, removed when the layout is taken down.
 
-Knows from the formats where btrfs, ext4 and XFS keep them. wipefs(8) clears the first superblock alone; a
-copy would be taken later for somebody's data, and tools that repair file systems would find it. Only what
-carries the label of the layout is cleared. The first superblock has to stand, as it says where the copies
-are: so they go before it does, and what a kill leaves goes the next time.
+Knows from the formats where btrfs, ext4 and XFS keep them. wipefs(8) clears the magic number of the first
+one alone: a copy would be taken later for somebody's data, and tools that repair file systems would find
+it. Only what carries the label of the layout is cleared. The first superblock says where the copies are: so
+they go before it does, and what a kill leaves goes the next time.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _FORMATS: Final = (
 
 
 def clear(device: str, label: str) -> None:
-    """Clear the copies on a device whose first superblock has this label. Raises OSError."""
+    """Clear the superblocks of a device whose first one has this label. Raises OSError."""
     at = os.open(device, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
     try:
         head, size_bytes = os.pread(at, FIRST_BYTES, 0), os.lseek(at, 0, os.SEEK_END)
@@ -86,6 +86,8 @@ def clear(device: str, label: str) -> None:
             if len(first) == one.size_bytes and one.carries(first, label):
                 for start in one.starts(first, size_bytes):
                     _clear_copy(at, start, one, label)
+                os.fsync(at)
+                os.pwrite(at, bytes(one.size_bytes), one.first)
         os.fsync(at)
     finally:
         os.close(at)
