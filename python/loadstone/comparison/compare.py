@@ -391,6 +391,7 @@ def _of_errors(
             and (number, at) in beside_repeats
             and len(cell.valid) == 1
             and not _tells_no_error(cell)
+            and not _tells_repeats(cell)
             for number, row in enumerate(pairs)
         )
         or any(
@@ -512,6 +513,12 @@ def _tells_no_error(cell: Repeats) -> bool:
     return bool(samples) and all(one.error is None for one in samples)
 
 
+def _tells_repeats(cell: Repeats) -> bool:
+    """Tell that one published figure is of several runs, which were all printed."""
+    samples = [one for one in cell.first.values.values() if isinstance(one, Sample)]
+    return any(one.runs > 1 for one in samples)
+
+
 def _phases_of_sides(sides: Sequence[Side]) -> str:
     clauses = []
     for one in sides:
@@ -527,4 +534,5 @@ def _load(phase: ComparedPhase) -> str:
     parts = [phase.pattern]
     parts += ["maximum of a curve"] if phase.is_a_maximum else []
     parts += [f"depth {phase.depth}"] if phase.depth is not None else []
+    parts += [pairing.in_words(phase.asked)] if any(phase.asked) else []
     return ", ".join(parts)

@@ -168,8 +168,8 @@ def _power(one: Effect, detect: float, alpha: float, tolerance: float) -> tuple[
         return chance(_logarithm(share, more=more), error.of_log, error.freedom, alpha, least, known=known)
 
     low, high = 0.0, min(LARGEST, 0.99 if more else LARGEST)
-    if at(high) < ENOUGH:
-        return at(detect), None
+    if at(high) < ENOUGH or error.of_log == 0:
+        return at(detect), None  # Of figures that are all alike there is no smallest change.
     while high - low > 1e-4 * high:
         middle = (low + high) / 2
         low, high = (middle, high) if at(middle) < ENOUGH else (low, middle)

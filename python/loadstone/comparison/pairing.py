@@ -230,21 +230,23 @@ class OtherLoad:
 
 def another_load(one: ComparedPhase, other: ComparedPhase) -> OtherLoad | None:
     """Return in what the second was another load than the first; None for the same load."""
-    loads = [
-        (_in_words(one.asked), _in_words(other.asked)),
-        *([(f"depth {one.depth}", f"depth {other.depth}")] if one.depth and other.depth else []),
-    ]
-    parts = [
-        f"{other_load} in place of {first_load}"
-        for first_load, other_load in loads
-        if first_load != other_load
-    ]
+    depths_differ = bool(one.depth and other.depth and one.depth != other.depth)
+    parts = [f"{_rate(other)} in place of {_rate(one)}"] if one.asked != other.asked else []
+    parts += [f"depth {other.depth} in place of depth {one.depth}"] if depths_differ else []
+    if parts and not depths_differ and not (one.tells_rate and other.tells_rate):
+        return OtherLoad(", ".join(parts), certain=False)
     if not parts and one.pattern != other.pattern and pattern_name.may_be_one(one.case, other.case):
         return OtherLoad(say("comparison.pattern.not_told"), certain=False)
     return OtherLoad(", ".join(parts)) if parts or one.pattern != other.pattern else None
 
 
-def _in_words(rates: tuple[float, float]) -> str:
+def _rate(phase: ComparedPhase) -> str:
+    known = phase.tells_rate or any(phase.asked)
+    return in_words(phase.asked) if known else say("comparison.pattern.rate_not_told")
+
+
+def in_words(rates: tuple[float, float]) -> str:
+    """Write the rates that a phase was asked for: operations and bytes per second, 0 for no limit."""
     ops, moved = rates
     parts = ([f"{ops:.6g} I/O per s"] if ops else []) + ([f"{moved:.6g} B/s"] if moved else [])
     return " and ".join(parts) or say("comparison.pattern.no_rate")

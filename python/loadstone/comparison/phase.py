@@ -107,6 +107,15 @@ class ComparedPhase:
         )
 
     @property
+    def tells_rate(self) -> bool:
+        """Whether it is known which rate was asked for, or that none was."""
+        rated = [
+            job.paced is not None or job.rate_iops is not None or job.rate_bytes_per_s is not None
+            for job in self.case.jobs
+        ]
+        return self.case.source == "bundle" or (bool(rated) and all(rated))
+
+    @property
     def large_blocks(self) -> bool:
         """Whether bandwidth tells more than IOPS."""
         block = self.block_bytes
@@ -286,11 +295,16 @@ def of_case(case: Case) -> dict[str, Any]:
     """Return the fields of a phase that follow from another tool's case."""
     values = measured_values.of_case(case)
     known = [one.value for one in case.repeats]
-    rate = values.get(IOPS)
-    if case.source == "published" and len(known) > 1 and isinstance(rate, Sample):
-        # Its figure is the mean of runs that were all printed.
-        scale = rate.value / (sum(known) / len(known)) if sum(known) else 1.0
-        values[IOPS] = statistics.of_runs([Sample(one * scale, None, None) for one in known])
+    if case.source == "published" and len(known) > 1 and any(known):
+        # Its figure is the mean of runs that were all printed, of the one rate or of the other.
+        for metric in (IOPS, BANDWIDTH):
+            rate = values.get(metric)
+            if isinstance(rate, Sample):
+                scale = rate.value / (sum(known) / len(known))
+                printed = statistics.of_runs([Sample(one * scale, None, None) for one in known])
+                # They are rounded: three that are alike are not known without an error.
+                least = statistics.BUCKET_ERROR * printed.value
+                values[metric] = replace(printed, error=max(printed.error or 0.0, least))
     requested_rates = (
         sum(job.rate_iops or 0.0 for job in case.jobs),
         sum(job.rate_bytes_per_s or 0.0 for job in case.jobs),

@@ -13,6 +13,7 @@ from loadstone import units
 from loadstone.analysis.estimate import Estimate
 from loadstone.analysis.study.sweep import named as factor_named
 from loadstone.comparison.gate import whole_cases
+from loadstone.comparison.matrix import RATES
 from loadstone.comparison.metric import LAT_OF_CLAT
 from loadstone.messages import say
 from loadstone.report.verdict.words import NAMES
@@ -198,6 +199,9 @@ def _answer(comparison: ComparisonTable) -> str:
         rated = [one for one in side_effects if one.first] or side_effects
         parts = list(_counted(rated))
         parts += _beside(side_effects, rated)
+        of_rates = any(one.metric in RATES and _is_unlike(one) for one in side_effects)
+        if of_rates and not any(_is_unlike(one) for one in rated):
+            parts.append(say("report.comparison.other_rates"))
         if not rated:
             parts.append(say("report.comparison.nothing"))
         names_by_text.setdefault("; ".join(parts), []).append(name)
@@ -225,11 +229,16 @@ def _counted(rated: Sequence[Effect]) -> Iterator[str]:
     if same := by_judgement.get("same"):
         yield say("report.comparison.some_not_significant", some=_rest(len(same), len(rated)))
     mute = by_judgement.get("unknown", [])
-    unlike = [one for one in mute if one.contrast is not None and one.contrast.p is not None]
+    unlike = [one for one in mute if _is_unlike(one)]
     if unlike:
         yield _rest(len(unlike), len(rated)) + say("report.comparison.unlike")
     if len(mute) > len(unlike):
         yield _rest(len(mute) - len(unlike), len(rated)) + say("report.comparison.mute")
+
+
+def _is_unlike(one: Effect) -> bool:
+    """Tell that there is a change, which is of the loads and not of the sides."""
+    return one.judgement == "unknown" and one.contrast is not None and one.contrast.p is not None
 
 
 def title(comparison: ComparisonTable) -> str:
