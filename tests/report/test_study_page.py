@@ -187,6 +187,27 @@ def test_a_load_that_is_not_valid_is_a_cross_that_nothing_joins(curved: StudyPag
     chart_images.svg(spec)
 
 
+def test_a_curve_without_a_percentile_is_named_and_the_others_have_their_own_colours(
+    curved: StudyPage,
+) -> None:
+    """Of four layouts one had no p99: it was not in the chart, without a word."""
+    (curve_figures,) = curves(curved.runs)
+    unknown = dict.fromkeys(curve_figures.loads[0].percentiles_ns)
+    loads = [dataclasses.replace(one, percentiles_ns=unknown) for one in curve_figures.loads]
+    without = dataclasses.replace(curve_figures, name="a", loads=tuple(loads))
+    both = [without, dataclasses.replace(curve_figures, name="b")]
+    charts = {name: study_curve_charts.latency_of_curves(both, name) for name in ("mean", "p99")}
+    mean, p99 = charts["mean"], charts["p99"]
+    assert mean is not None
+    assert p99 is not None
+    assert p99["title"]["subtitle"] == "too few I/Os at every load: a"
+    assert isinstance(mean["title"], str)
+    colours = [one["layer"][2]["encoding"]["color"]["scale"] for one in (mean, p99)]
+    assert colours[0] == colours[1]
+    assert colours[0]["domain"] == ["a", "b"]
+    assert p99["layer"][2]["encoding"]["color"]["legend"]["values"] == ["b"]
+
+
 @pytest.mark.in_turn
 def test_large_blocks_are_drawn_against_bandwidth(tmp_path: Path) -> None:
     whole = curve(tmp_path / "s", slo=None, percents=(50.0, 90.0), bs="128k")

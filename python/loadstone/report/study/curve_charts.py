@@ -57,7 +57,15 @@ def latency_of_curves(curves: Sequence[Curve], series: str, slo: Slo | None = No
     )
     limit, knees = _limit(slo, (series,)), _knees(curves, x, series)
     title = f"{title} against {x.title}{_marked(rows, knees)}"
-    return _curves(title, rows, x, field="line", limit=limit, knees=knees, logarithmic=len(curves) > 1)
+    every = list(dict.fromkeys(curve.name for curve in curves))
+    spec = _curves(
+        title, rows, x, field="line", limit=limit, knees=knees, logarithmic=len(curves) > 1, every=every
+    )
+    absent = [name for name in every if not any(row["line"] == name for row in rows)]
+    if spec is None or not absent:
+        return spec
+    below = say("report.chart.no_percentile", names=", ".join(absent))
+    return spec | {"title": {"text": title, "subtitle": below, "subtitleColor": "#555"}}
 
 
 def percentiles_of_curve(curve: Curve, slo: Slo | None = None) -> Spec | None:
@@ -137,14 +145,15 @@ def _curves(
     limit: Spec | None,
     knees: list[Spec],
     logarithmic: bool = False,
+    every: Sequence[str] = (),
 ) -> Spec | None:
     if not rows:
         return None
     values, shown = [row["v"] for row in rows], [*reach(rows), *([limit["v"]] if limit else [])]
     y = latency_axis("v", [*values, *shown]) if logarithmic else _latency_y(values, shown)
     names = list(dict.fromkeys(row[field] for row in rows))
-    ink = inked(field, names)
-    if len(names) == 1:
+    ink = inked(field, names, every)
+    if len(names) == 1 and len(every) < 2:
         ink = without_legend(ink)
     who = ink["color"]
     places = {"x": x.channel("x"), "y": y}
