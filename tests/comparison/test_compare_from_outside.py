@@ -98,7 +98,7 @@ def test_a_rate_that_an_old_result_does_not_tell_is_not_said_to_be_none(tmp_path
     without_options(before)
     made_of = Comparison(compare([before, after]))
     (warning,) = [one for one in made_of.made.warnings if "load" in one]
-    assert warning.endswith("may be another load: 4000 I/O per s in place of a rate that is not told")
+    assert warning.endswith("may be another load: 4000 I/O per s in place of a rate that is not known")
     assert made_of.decide(detect=0.5).outcome != "passed"
 
 
@@ -106,7 +106,7 @@ def test_the_answer_says_that_a_rate_was_asked_for_and_is_not_judged(tmp_path: P
     """It said *not significant* beside -50 % (-51 to -49)."""
     before, after = at_rate(tmp_path / "a", 1000, 1.0), at_rate(tmp_path / "b", 500, 1.0)
     text = headline(compare([before, after]))
-    assert "IOPS and bandwidth are not judged, as other rates were asked for" in text
+    assert "IOPS and bandwidth are not judged, as the requested rates differ" in text
     same = at_rate(tmp_path / "c", 1000, 1.0)
     assert "not judged" not in headline(compare([before, same]))
 

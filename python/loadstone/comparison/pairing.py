@@ -242,7 +242,7 @@ def another_load(one: ComparedPhase, other: ComparedPhase) -> OtherLoad | None:
 
 def _rate(phase: ComparedPhase) -> str:
     known = phase.tells_rate or any(phase.asked)
-    return in_words(phase.asked) if known else say("comparison.pattern.rate_not_told")
+    return in_words(phase.asked) if known else say("comparison.pattern.rate_not_known")
 
 
 def in_words(rates: tuple[float, float]) -> str:
