@@ -110,7 +110,7 @@ def test_parameters_are_set_from_outside() -> None:
         ("repeats = 2", 'design = "ful"', 2, "found 'ful'", "did you mean 'full'?"),
         ("repeats = 2", 'studied = ["page_cache_reads"]', 2, "did you mean 'page_cache_read'?", None),
         ("repeats = 2", 'metrics = ["iop"]', 2, "found 'iop'", "did you mean 'iops'?"),
-        ('time = "30m"', 'time = "30"', 10, "expected a time with its unit", None),
+        ('time = "30m"', 'time = "30"', 10, "expected a time above 0 with its unit", None),
         ("levels = [1, 8]", "levels = [1]", 24, "at least 2 values, found 1", None),
         ("levels = [1, 8]", "levels = [8, 8]", 24, "has the level '8' twice", None),
         ('"iodepth"', '"iodepth"\ncontrol = "governor"', 21, "a factor varies one setting", None),
