@@ -430,7 +430,7 @@ def test_ten_thousand_other_files_are_looked_at_up_to_a_limit(
     told = told_of(capsys, str(tmp_path))
     assert len(told["files"]) == 1
     (passed,) = told["passed_over"]
-    assert passed["why"] == "has 10000 plain files that are no results of a known kind"
+    assert passed["why"] == "has 10000 files without an ending that are no results of a known kind"
     told = told_of(capsys, str(tmp_path), str(FIO / "shared.json"), "--limit", "5000")
     assert [Path(one["path"]).parent for one in told["files"]] == [FIO]
     (passed,) = told["passed_over"]
