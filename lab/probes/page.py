@@ -11,6 +11,7 @@ from lab.probes import judged, tables
 from lab.probes.draw import FAMILIES, LIES
 from lab.probes.host_kinds import HONEST_KINDS
 from lab.rules_digest import choice_digest, rules_digest
+from lab.verdicts.drawn import KINDS
 from lab.verdicts.outside_again import AGAIN
 from lab.verdicts.outside_page import beside_all, outside_lines, own_settings, taken_by_others
 
@@ -294,11 +295,16 @@ def _real(every: Sequence[dict[str, Any]], drawn: DrawnSituations) -> Iterator[s
         "`not_steady` and `time_structure`, which may be true of the host, are not "
         f"held against a verdict.{LOOKED_AT if SEEN in seeds else ''} {judged_by(every)}",
         "",
-        f"- Lies named first: {tables.share(sum(row['named_first'] for row in lies), len(lies))}",
-        f"- Lies named: {tables.share(sum(row['named'] for row in lies), len(lies))}",
-        "- Lies not said to measure the storage: "
-        + tables.share(sum(row["verdict"] != "measures_storage" for row in lies), len(lies)),
-        f"- Honest runs accused: {tables.share(sum(row['alarm'] for row in honest), len(honest))}",
+        "A lie is in the storage where nothing on this host shows it: a link of another host, a cache "
+        "behind the device. Probes are for those. The aims, 80 and 95 %, are of lies with evidence here.",
+        "",
+        "| lies | named first | named | not said to measure the storage |",
+        "|---|---|---|---|",
+        _shares("with evidence on this host", [row for row in lies if not KINDS[row["kind"]].hidden]),
+        _shares("in the storage", [row for row in lies if KINDS[row["kind"]].hidden]),
+        _shares("all", lies),
+        "",
+        f"Honest runs accused: {tables.share(sum(row['alarm'] for row in honest), len(honest))}.",
         "",
         "| kind | expected | runs | named first | named | said to measure | found most often |",
         "|---|---|---|---|---|---|---|",
@@ -321,6 +327,15 @@ def _real(every: Sequence[dict[str, Any]], drawn: DrawnSituations) -> Iterator[s
     if absent:
         yield ""
         yield "Not staged: " + ", ".join(f"{name} ({count})" for name, count in absent.items()) + "."
+
+
+def _shares(of: str, lies: Sequence[dict[str, Any]]) -> str:
+    true = (
+        sum(row["named_first"] for row in lies),
+        sum(row["named"] for row in lies),
+        sum(row["verdict"] != "measures_storage" for row in lies),
+    )
+    return f"| {of} | {' | '.join(tables.share(some, len(lies)) for some in true)} |"
 
 
 def honest_lines(every: Sequence[dict[str, Any]]) -> Iterator[str]:

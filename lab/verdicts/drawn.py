@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class DrawnKind:
     """What is expected of a kind (None: it is honest), and what is true beside.
 
-    `explained`: the explanations that probes may rightly give it. `outside`: it is of `outside`.
+    `explained`: the explanations that probes may rightly give it. `outside`: it is of `outside`. `hidden`:
+    it is in the storage, and nothing on this host shows it until probes ask.
     """
 
     stage: Drawn
@@ -34,18 +35,23 @@ class DrawnKind:
     also: tuple[RuleName, ...]
     explained: tuple[str, ...]
     outside: bool
+    hidden: bool
 
 
 KINDS: Final[dict[str, DrawnKind]] = {}
 
 
 def kind(
-    expected: RuleName | None, *also: RuleName, explained: tuple[str, ...] = (), outside: bool = False
+    expected: RuleName | None,
+    *also: RuleName,
+    explained: tuple[str, ...] = (),
+    outside: bool = False,
+    hidden: bool = False,
 ) -> Callable[[Drawn], Drawn]:
     """Add a kind."""
 
     def add(stage: Drawn) -> Drawn:
-        KINDS[stage.__name__] = DrawnKind(stage, expected, also, explained, outside)
+        KINDS[stage.__name__] = DrawnKind(stage, expected, also, explained, outside, hidden)
         return stage
 
     return add
@@ -263,7 +269,7 @@ def a_first_pass(stage: Stage, chance: random.Random) -> Path:
     return stage.run(job(f"rw=randwrite; bs=4k; iodepth=4; rate_iops={rate}"), file)
 
 
-@kind("same_sequence_again", "time_structure", "generator_cpu", *OWN)
+@kind("same_sequence_again", "time_structure", "generator_cpu", *OWN, hidden=True)
 def the_same_addresses_again(stage: Stage, chance: random.Random) -> Path:
     device = stage.served("rdelay=2ms", "cache-on-read=true", filters=["cache", "delay"])
     text = job(f"rw=randread; bs=4k; iodepth=1; randseed={chance.randrange(1, 99)}", runtime_s=3)
@@ -293,7 +299,7 @@ def an_overlay_in_memory(stage: Stage, chance: random.Random) -> Path:
     return stage.run(job(shape(chance, "randrw")), point / "file")
 
 
-@kind("link_ceiling", "throttled", "time_structure")
+@kind("link_ceiling", "throttled", "time_structure", hidden=True)
 def a_slow_link(stage: Stage, chance: random.Random) -> Path:
     device = stage.remote(f"{chance.choice((60, 100, 200))}mbit")
     return stage.run(job("rw=randread; bs=64k; iodepth=8; ramp_time=1", runtime_s=6), device)
