@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loadstone import engine_groups
 from loadstone.path import facts
 from loadstone.path.block import BlockDevice
 from loadstone.path.discover import discover
@@ -166,9 +167,9 @@ def virtualisation() -> dict[str, Any]:
 
 
 def cgroup_limits() -> dict[str, str]:
-    """Limits of this process's control groups that are set, `<group>/<file>` to value."""
+    """Limits of an engine's control groups that are set, `<group>/<file>` to value."""
     limits: dict[str, str] = {}
-    for line in (text("/proc/self/cgroup") or "").splitlines():
+    for line in engine_groups.lines():
         _, controllers, group = line.split(":", 2)
         base = Path("/sys/fs/cgroup") / (controllers or "")
         directory = base / group.lstrip("/")

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone import engine_groups
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -29,7 +31,7 @@ class Deaths:
 
     @classmethod
     def now(cls, proc: Path = PROC, cgroups: Path = CGROUPS) -> Deaths:
-        """Read the counts of the host and of this process's control groups."""
+        """Read the counts of the host and of the control groups that an engine is in."""
         counts: dict[str, int] = {}
         for group, places in _groups(proc, cgroups):
             for place in places:
@@ -74,12 +76,8 @@ def _at_limit(proc: Path, cgroups: Path) -> dict[str, int]:
 
 
 def _groups(proc: Path, cgroups: Path) -> list[tuple[str, list[Path]]]:
-    try:
-        lines = (proc / "self" / "cgroup").read_text(errors="replace").splitlines()
-    except OSError:
-        return []
     groups = []
-    for line in lines:
+    for line in engine_groups.lines(proc):
         _, controllers, group = line.split(":", 2)
         inside = group.lstrip("/")
         if not controllers:

@@ -14,6 +14,7 @@ import resource
 from dataclasses import dataclass
 from typing import Final
 
+from loadstone import engine_groups
 from loadstone.environment import text
 from loadstone.messages import say
 
@@ -60,7 +61,7 @@ def real_time() -> HostLimit | None:
 def _stopped() -> tuple[int, int] | None:
     """Return how long in which period real-time tasks are held; None when never."""
     places = [("/proc/sys/kernel/sched_rt_runtime_us", "/proc/sys/kernel/sched_rt_period_us")]
-    for line in (text("/proc/self/cgroup") or "").splitlines():
+    for line in engine_groups.lines():
         _, controllers, group = line.split(":", 2)
         if "cpu" in controllers.split(","):
             places += [

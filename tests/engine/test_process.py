@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from loadstone import engine_groups
 from loadstone.engine import binary
 from loadstone.engine.plan_check import memory_bytes
 from loadstone.engine.process import EngineProcess, probe
@@ -148,3 +149,42 @@ def test_the_override_must_be_a_program(tmp_path: Path, monkeypatch: pytest.Monk
     good = program(tmp_path, "exit 0")
     monkeypatch.setenv(binary.OVERRIDE, str(good))
     assert binary.find() == good
+
+
+def test_a_group_made_for_the_load_is_the_engines_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole program was in it, and its judging and watching took the CPU time of the load."""
+    group = tmp_path / "cpu" / "group"
+    group.mkdir(parents=True)
+    monkeypatch.setattr(engine_groups, "_JOINED", {})
+    engine_groups.join({"cpu": group})
+    body = """printf '{"type":"pid","pid":%s,"plan":"%s"}\\n' $$ "$2" """
+    with start(tmp_path, body) as engine:
+        events = [event for event in engine.events(1) if event]
+        assert engine.wait(5) == 0
+    assert events == [{"type": "pid", "pid": engine.pid, "plan": str(tmp_path / "plan.json")}]
+    assert (group / "cgroup.procs").read_text().split() == [str(engine.pid)], "no process of ours"
+    engine_groups.leave("group")
+    (group / "cgroup.procs").unlink()
+    with start(tmp_path, body) as engine:
+        assert [event for event in engine.events(1) if event]
+    assert not (group / "cgroup.procs").exists()
+
+
+def test_the_groups_of_an_engine_are_those_that_hold_for_its_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_groups, "_JOINED", {})
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self" / "cgroup").write_text("4:memory:/a\n2:cpu,cpuacct:/b\n0::/c\n")
+    engine_groups.join({"cpu": tmp_path / "mine"})
+    assert engine_groups.lines(tmp_path) == ["4:memory:/a", "2:cpu,cpuacct:/mine", "0::/c"]
+    first = min(os.sched_getaffinity(0))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "cpuset.cpus").write_text(f"{first}\n")
+    engine_groups.join({"cpuset": tmp_path / "mine"})
+    assert engine_groups.cpus() == {first}
+    engine_groups.leave("mine")
+    assert engine_groups.lines(tmp_path) == ["4:memory:/a", "2:cpu,cpuacct:/b", "0::/c"]
+    assert engine_groups.cpus() == os.sched_getaffinity(0)

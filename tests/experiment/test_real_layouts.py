@@ -432,23 +432,28 @@ def test_a_fill_on_a_layout_that_a_reboot_took_is_gone_with_it(devices: list[str
 
 
 @pytest.mark.root
-def test_a_group_limits_this_process_for_a_while(tmp_path: Path) -> None:
+def test_a_group_limits_the_load_alone_for_a_while(tmp_path: Path) -> None:
+    """Loadstone in the group used 35 times the CPU of the load, and 0.0059 of its IOPS were left."""
     limits = (
         {"memory.limit_in_bytes": "2G"} if Path("/sys/fs/cgroup/memory").exists() else {"memory.max": "2G"}
     )
     if why := OwnGroup().why_not(limits):
         pytest.skip(why)
     code = (
-        "import sys, json\nfrom pathlib import Path\nfrom loadstone.control.changes import Changes\n"
-        "with Changes(where=Path(sys.argv[1])) as c:\n c.set('cgroup', 'loadstone-test', sys.argv[2])\n"
-        " print(Path('/proc/self/cgroup').read_text().count('loadstone-test'))\n"
-        "print(Path('/proc/self/cgroup').read_text().count('loadstone-test'))\n"
+        "import subprocess, sys\nfrom pathlib import Path\nfrom loadstone import engine_groups\n"
+        "from loadstone.control.changes import Changes\n"
+        "def count():\n"
+        " child = subprocess.check_output(engine_groups.inside(['cat', '/proc/self/cgroup']), text=True)\n"
+        " own = Path('/proc/self/cgroup').read_text()\n"
+        " print(*('loadstone-test' in one for one in (own, child, ''.join(engine_groups.lines()))))\n"
+        "with Changes(where=Path(sys.argv[1])) as c:\n"
+        " c.set('cgroup', 'loadstone-test', sys.argv[2])\n count()\ncount()\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "state"), json.dumps(limits)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.stdout.split() == ["1", "0"], done.stderr
+    assert done.stdout.split("\n")[:2] == ["False True True", "False False False"], done.stderr
     assert not list(Path("/sys/fs/cgroup").glob("**/loadstone-test"))
 
 

@@ -1,7 +1,7 @@
-"""A control group of ours with limits, which this process and what it starts are in for a while.
+"""A control group of ours with limits, which engines are in for a while.
 
-Knows both versions of control groups. What the process was in before is where it goes back to; after a
-crash nobody is left in the group, and it is removed.
+Knows both versions of control groups. This process stays where it is: what it uses of a CPU or of memory
+would be taken from the load. After a crash nobody is left in the group, and it is removed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from loadstone import engine_groups
 from loadstone.control.control_kind import Control
 from loadstone.control.file_controls import put, text
 from loadstone.errors import RefusedError
@@ -49,7 +50,6 @@ class OwnGroup(Control):
 
     def __init__(self, root: Path = ROOT) -> None:
         self._root = root
-        self._before: dict[str, list[Path]] = {}
 
     def resolve(self, subject: str) -> list[str]:
         """Return the group's name."""
@@ -70,7 +70,7 @@ class OwnGroup(Control):
         return json.dumps(limits)
 
     def write(self, subject: str, value: str) -> None:
-        """Make the group and go there, or leave it and remove it."""
+        """Make the group and have engines start there, or remove it."""
         if value == NONE:
             self._leave(subject)
         else:
@@ -116,9 +116,8 @@ class OwnGroup(Control):
         if why := self.why_not(limits):
             raise make_error(RefusedError, "control.own_group.failed", reason=why)
         roots = self._roots()
-        used = list(dict.fromkeys(roots[file.partition(".")[0]] for file in limits))
-        self._before[subject] = [folder for root in used if (folder := self._of_this_process(root))]
-        for root in used:
+        used = {file.partition(".")[0]: roots[file.partition(".")[0]] for file in limits}
+        for root in dict.fromkeys(used.values()):
             folder = root / subject
             folder.mkdir(exist_ok=True)
             if root == self._root:
@@ -132,12 +131,12 @@ class OwnGroup(Control):
             if not path.exists():
                 raise make_error(RefusedError, "control.own_group.no_file", file=file)
             put(path, value)
-        for root in used:
-            put(root / subject / "cgroup.procs", str(os.getpid()))
+        engine_groups.join(
+            {"" if root == self._root else name: root / subject for name, root in used.items()}
+        )
 
     def _leave(self, subject: str) -> None:
-        for folder in self._before.pop(subject, []):
-            put(folder / "cgroup.procs", str(os.getpid()))
+        engine_groups.leave(subject)
         for root in dict.fromkeys(self._roots().values()):
             folder = root / subject
             if folder.is_dir():
@@ -145,14 +144,6 @@ class OwnGroup(Control):
                     # What we started and has not ended: it goes where it would have been without us.
                     put(root / "cgroup.procs", left)
                 folder.rmdir()
-
-    def _of_this_process(self, root: Path) -> Path | None:
-        """Return the group this process is in, of a controller's hierarchy."""
-        for line in (text(Path("/proc/self/cgroup")) or "").splitlines():
-            _, names, path = line.split(":", 2)
-            if (not names and root == self._root) or root.name in names.split(","):
-                return root / path.lstrip("/")
-        return None
 
 
 def _of_other_version(file: str, known: set[str]) -> str | None:

@@ -14,7 +14,7 @@ import selectors
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-from loadstone import exit_cause, process_state
+from loadstone import engine_groups, exit_cause, process_state
 from loadstone.engine.binary import find, not_started, rebuild_hint
 from loadstone.errors import EngineError
 from loadstone.messages import make_error
@@ -67,7 +67,7 @@ class EngineProcess:
         try:
             # A group of its own: a Ctrl-C of the terminal reaches us, and we decide.
             self._process = subprocess.Popen(
-                argv,
+                engine_groups.inside(argv),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -406,7 +406,9 @@ def _changes(prepared: PreparedExperiment) -> Iterator[dict[str, str]]:
         ]
         changes += [("page_cache", drop.host or "", str(drop)) for drop in conditions.drops]
         changes += [("allocation", "its targets", conditions.allocation)] if conditions.allocation else []
-        changes += [("cgroup", "the run", own_group.in_words(conditions.group))] if conditions.group else []
+        changes += (
+            [("cgroup", "the engine", own_group.in_words(conditions.group))] if conditions.group else []
+        )
         for control, subject, value in changes:
             if (control, subject, value) not in earlier_changes:
                 earlier_changes.add((control, subject, value))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal
 
+from loadstone import engine_groups
 from loadstone.path.mounts import PROC, mounts
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class IoLimit:
 def directories(controller: str, pid: int | str = "self", proc: Path = PROC) -> list[tuple[str, Path]]:
     """Return the process's group of a version 1 controller and its directory; `""` asks for version 2.
 
+    `self`: the group that an engine of ours will be in.
+
     Version 2 groups come with their ancestors, nearest first: the limits of all of them hold.
     """
     group = _group(controller, pid, proc)
@@ -103,7 +106,8 @@ def _roots(proc: Path) -> list[Path]:
 
 
 def _group(controller: str, pid: int | str, proc: Path) -> str | None:
-    for line in _lines(proc / str(pid) / "cgroup"):
+    lines = engine_groups.lines(proc) if pid == "self" else _lines(proc / str(pid) / "cgroup")
+    for line in lines:
         _, controllers, group = line.split(":", 2)
         if controllers == controller or (controller and controller in controllers.split(",")):
             return group

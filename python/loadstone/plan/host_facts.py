@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from loadstone import engine_groups
 from loadstone.errors import InputError, Where, as_text
 from loadstone.messages import make_error, say
 from loadstone.path import nvme
@@ -82,7 +83,7 @@ class HostFacts:
     """The host a Plan is for. Look it up with `HostFacts.here()`."""
 
     cpus: tuple[int, ...]
-    """CPUs this process may use."""
+    """CPUs that an engine may use."""
     memory_bytes: int
     known: Mapping[str, TargetFacts] = field(default_factory=dict)
     """Facts by absolute path, instead of looking."""
@@ -101,7 +102,7 @@ class HostFacts:
     @classmethod
     def here(cls) -> HostFacts:
         """Return the facts of this host."""
-        cpus = tuple(sorted(os.sched_getaffinity(0)))
+        cpus = tuple(sorted(engine_groups.cpus()))
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         nice = os.getpriority(os.PRIO_PROCESS, 0)
         return cls(cpus, memory, nodes=_nodes(), nice=nice, least_nice=_least_nice(nice))
