@@ -9,6 +9,7 @@ import pytest
 from loadstone import units
 from loadstone.api.experimenting import PlannedExperiment
 from loadstone.bundle.study import StudyRecord
+from loadstone.errors import InputError
 from loadstone.experiment.announce import announce, check_levels
 from loadstone.experiment.announcement_lines import lines
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, prepare
@@ -98,3 +99,25 @@ def test_a_plan_of_what_is_missing_counts_no_rehearsal(tmp_path: Path) -> None:
     assert rest.document()["rehearsal"] == {"time_s": 0.0, "levels": 0, "layouts": 0, "commands": 0}
     assert not any("before the first run" in line for line in rest.lines)
     assert rest.missing == whole.runs
+
+
+def test_a_factor_without_effect_is_refused_in_a_fraction_too(tmp_path: Path) -> None:
+    """No two runs of it differed in that factor alone, and so nothing was compared."""
+    factors = [
+        f'name = "{name}"\noption = "{name}"\nlevels = {levels}'
+        for name, levels in (
+            ("bs", '["4k", "8k"]'),
+            ("numjobs", "[1, 2]"),
+            ("iodepth", "[1, 2]"),
+            ("norandommap", "[0, 1]"),
+        )
+    ]
+    text = FILE.replace('name = "f"\n{factor}', "\n[[factors]]\n".join(factors))
+    path = tmp_path / "x.toml"
+    path.write_text(text.format(runtime="1s", more='design = "fraction"\n[budget]\ntime = "80s"'))
+    announcement = announce(prepare(path))
+    assert announcement.prepared.document.combinations == 5
+    in_vain = path.read_text().replace("iodepth", "randrepeat").replace("levels = [1, 2]", "levels = [0, 1]")
+    path.write_text(in_vain.replace("levels = [0, 1]", "levels = [1, 2]", 1))
+    with pytest.raises(InputError, match="randrepeat = 0, 1 makes no difference"):
+        announce(prepare(path))

@@ -329,7 +329,7 @@ def _without_effect(
             continue
         if any(applies(factor, pattern) for pattern in unplanned):
             continue
-        twins = list(_twins(prepared, plans, factor))
+        twins = [*_twins(prepared, plans, factor)] or [*_twins_beside(prepared, factor)]
         if twins and all(one == other for one, other in twins):
             names = ", ".join(map(level_name, factor.levels))
             yield make_error(
@@ -358,6 +358,17 @@ def _twins(
             yield first[key], text
         else:
             first[key] = text
+
+
+def _twins_beside(prepared: PreparedExperiment, factor: ExperimentFactor) -> Iterator[tuple[str, str]]:
+    """Return pairs of Plans of runs that a fraction would have if two differed in this factor only."""
+    for twins in prepared.twins:
+        if twins.factor != factor.name:
+            continue
+        first, *others = twins.nexts
+        with contextlib.suppress(InputError, RefusedError):
+            text = _without_names(prepared.resolve(first).plan, first.name)
+            yield from ((text, _without_names(prepared.resolve(one).plan, one.name)) for one in others)
 
 
 def _without_names(plan: Plan, name: str) -> str:

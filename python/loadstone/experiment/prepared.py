@@ -66,6 +66,15 @@ class ReadOptionsOfExperiment:
     """Levels that the kernel did not take when they were rehearsed."""
 
 
+@dataclass(frozen=True, slots=True)
+class LevelTwins:
+    """The levels of one factor beside the first levels of the others, as runs that nobody makes."""
+
+    factor: str
+    pattern: str
+    nexts: tuple[Next, ...]
+
+
 @dataclass(frozen=True)
 class PreparedExperiment:
     """All of it. Nothing was touched to make it."""
@@ -81,6 +90,8 @@ class PreparedExperiment:
     label: str
     document: ExperimentDocument
     nexts: tuple[Next, ...]
+    twins: tuple[LevelTwins, ...] = ()
+    """Of a fraction, in which no two runs need differ in one factor only: what such runs would be."""
 
     @cached_property
     def runs(self) -> dict[str, ExperimentRun]:
@@ -302,6 +313,7 @@ class _FileLook:
             label=self._label,
             document=document,
             nexts=tuple(nexts),
+            twins=tuple(_twins(sound, maker)) if sound.design == "fraction" else (),
         )
 
 
@@ -549,6 +561,17 @@ def _runs(
         pause_s = time_s(varied.pause) if varied.pause else 0.0
         nexts.append(Next(name, workload, factors, pause_s=pause_s))
     return runs, nexts
+
+
+def _twins(varied: ExperimentFile, maker: _Maker) -> Iterator[LevelTwins]:
+    first = {factor.name: factor.level_names[0] for factor in varied.factors}
+    for factor in varied.factors:
+        chosen = [first | {factor.name: level} for level in factor.level_names]
+        for pattern in [one.name for one in varied.patterns if levels.applies(factor, one.name)]:
+            workloads = [maker.workload(one, pattern) for one in chosen]
+            nexts = [Next(one.name, one, {}) for one in workloads]
+            if levels.asked(varied, first, pattern).layout is None:
+                yield LevelTwins(factor.name, pattern, tuple(nexts))
 
 
 def _run_name(pattern: str, chosen: Mapping[str, str], block: int) -> str:
