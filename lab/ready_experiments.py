@@ -186,19 +186,19 @@ def _zfs_in_user_space(stage: Stage) -> Iterator[None]:
 
 
 def governor_stand_in(stage: Stage, out: Path) -> Iterator[Truth]:
-    """A disk in memory, so that only CPU time limits it, of which a group gets 5 % of one CPU."""
+    """A disk in memory, so that only CPU time limits it, of which a group gets 5 % of one CPU.
+
+    The engine alone is in the group. So its CPU time is the quota, however slow or busy the host is. With the
+    rest of Loadstone beside it the IOPS left were 0.264 of those with all CPUs one day, and 0.0059 the next.
+    """
     disk = stage.loop(256)
     words = small(device=disk, runtime="2s", size="64m", repeats="6")
     run("governor-stand-in.toml", out, *words, devices=[disk])
     table = observations(out)
-    cost = [row.metrics["cpu_ns_per_io"] for row in table.rows if row.levels["cpu"] != "as is"]
+    limited = [row.metrics for row in table.rows if row.levels["cpu"] != "as is" and row.invalid is None]
+    used = statistics.fmean(one["iops"] * one["cpu_ns_per_io"] / 0.05e9 for one in limited)
+    yield Truth("CPU time of the I/Os as a share of the 5 % of the group", used, 0.8, 1.1)
     slow = mean(table, "4k-randwrite", cpu="5 % of one CPU")
-    yield Truth(
-        "CPU time of the I/Os as a share of the 5 % of the group",
-        slow * statistics.fmean(cost) / 0.05e9,
-        0.2,
-        1.3,
-    )
     whole = mean(table, "4k-randwrite", cpu="as is")
     yield Truth("IOPS with 5 % of a CPU: share of those with all", slow / whole, 0.02, 0.7)
     first = mean(table, "4k-randwrite", layer="ext4", **{"pass": "first pass"}, cpu="as is")
