@@ -13,14 +13,13 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from loadstone.path.superblock_places import BTRFS_OFFSETS, ext_groups
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 FIRST_BYTES: Final = 68 << 10
 """Where the first superblock of each of them ends."""
-BTRFS_OFFSETS: Final = (64 << 20, 256 << 30)
-"""btrfs_sb_offset in fs/btrfs/disk-io.h: the second and the third."""
-_BTRFS_FIRST: Final = 64 << 10
 _EXT_FIRST: Final = 1024
 _SPARSE_SUPER: Final = 0x1
 """Of the features in s_feature_ro_compat (Documentation/filesystems/ext4/super.rst)."""
@@ -51,12 +50,7 @@ def _ext_starts(superblock: bytes, size_bytes: int) -> set[int]:
     (features,) = struct.unpack_from("<I", superblock, 100)
     block_bytes = 1024 << min(log_size, 6)
     last = (size_bytes // block_bytes - first_block - 1) // max(blocks_per_group, 1)
-    groups = {1, last, *struct.unpack_from("<II", superblock, 0x24C)}
-    for base in (3, 5, 7):
-        power = base
-        while power <= last:
-            groups.add(power)
-            power *= base
+    groups = {*ext_groups(last), last, *struct.unpack_from("<II", superblock, 0x24C)}
     within = groups if features & _SPARSE_SUPER else range(1, last + 1)
     return {(first_block + group * blocks_per_group) * block_bytes for group in within if 0 < group <= last}
 
@@ -70,7 +64,7 @@ def _xfs_starts(superblock: bytes, size_bytes: int) -> range:
 
 
 _FORMATS: Final = (
-    _Format(_BTRFS_FIRST, 4096, 64, b"_BHRfS_M", 0x12B, 256, lambda *_: BTRFS_OFFSETS),
+    _Format(BTRFS_OFFSETS[0], 4096, 64, b"_BHRfS_M", 0x12B, 256, lambda *_: BTRFS_OFFSETS[1:]),
     _Format(_EXT_FIRST, 1024, 56, b"\x53\xef", 120, 16, _ext_starts),
     _Format(0, 512, 0, b"XFSB", 108, 12, _xfs_starts),
 )

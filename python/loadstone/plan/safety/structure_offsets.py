@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from loadstone.path.superblock_places import BTRFS_OFFSETS, ext_groups
+
 HEAD_BYTES: Final = 32 << 20
 TAIL_BYTES: Final = 32 << 20
 MIB: Final = 1 << 20
 GIB: Final = 1 << 30
-_BTRFS: Final = (64 << 10, 64 << 20, 256 << 30)
-"""Superblocks of btrfs (fs/btrfs/disk-io.h, btrfs_sb_offset)."""
 _OCFS2: Final = tuple(GIB << shift for shift in (0, 2, 4, 6, 8, 10))
 """Backup superblocks of OCFS2 (ocfs2_fs.h, OCFS2_BACKUP_SB_START)."""
 _SMALLEST_GROUP: Final = 20
@@ -28,7 +28,7 @@ ROUND: Final = 64
 
 def places(size_bytes: int) -> list[int]:
     """Return the offsets, ascending, each once."""
-    offsets = {*_BTRFS, *_OCFS2, *_ext(size_bytes), *_xfs(size_bytes), *_round(size_bytes)}
+    offsets = {*BTRFS_OFFSETS, *_OCFS2, *_ext(size_bytes), *_xfs(size_bytes), *_round(size_bytes)}
     return sorted(offset for offset in offsets if 0 <= offset < size_bytes)
 
 
@@ -36,19 +36,13 @@ def _ext(size_bytes: int) -> set[int]:
     """Return where ext2, ext3 and ext4 keep copies of the superblock: the starts of block groups.
 
     A group has eight blocks for each byte of a block unless somebody chose otherwise, and with
-    bigalloc a power of two times as many: so its length is a power of two. Copies are in group 1 and
-    the powers of 3, 5 and 7, with sparse_super2 in the first and the last, without either in every
-    group, the first among them (Documentation/filesystems/ext4/blockgroup.rst).
+    bigalloc a power of two times as many: so its length is a power of two. With sparse_super2 copies are in
+    the first and the last, without any sparseness in every group, the first among them.
     """
     offsets = set()
     for bits in range(_SMALLEST_GROUP, size_bytes.bit_length()):
         last = (size_bytes - 1) >> bits
-        groups = {1, last, last - 1}
-        for base in (3, 5, 7):
-            power = base
-            while power <= last:
-                groups.add(power)
-                power *= base
+        groups = {*ext_groups(last), 1, last, last - 1}
         offsets |= {group << bits for group in groups if group > 0}
     return offsets
 
