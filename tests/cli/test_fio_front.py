@@ -71,6 +71,7 @@ def test_readonly_refuses_to_write(rw: str, before: bool, capsys: pytest.Capture
         (["--filename=there", "--size=8k"], "there would be extended"),
         (["--filename=missing", "--size=4k"], "missing would be made"),
         (["--filename=there", "--unlink=1"], "there would be removed"),
+        (["--filename=there", "--ioengine=filedelete"], "there would be removed"),
     ],
 )
 def test_readonly_leaves_files_as_they_are(

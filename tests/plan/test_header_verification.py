@@ -87,7 +87,6 @@ def test_verify_only_writes_nothing(plan: Planner) -> None:
     assert stream.headers.only
     assert stream.pattern.write_percent == 100
     assert resolution.plan.targets[0].read_only
-    assert not resolution.writes
     assert asked_operations(stream) == {"read"}
 
 

@@ -168,16 +168,6 @@ def test_needs_of_several_jobs_on_one_file_add_up(plan: Planner) -> None:
     assert found.targets[0].read_only is False
 
 
-def test_what_will_be_written_is_listed(plan: Planner) -> None:
-    resolution = plan("[a]\nfilename=/dev/sda:/t/small\nrw=randwrite\nsize=2m\n[b]\nfilename=/dev/sdb\n")
-    uses = {use.path: use for use in resolution.writes}
-    assert set(uses) == {"/dev/sda", "/t/small"}
-    assert uses["/dev/sda"].writes
-    assert uses["/dev/sda"].lays_out_bytes == 0
-    assert uses["/t/small"].lays_out_bytes == M - 4096
-    assert [name for name, _ in uses["/dev/sda"].jobs] == ["a"]
-
-
 def test_durations_and_budgets(plan: Planner) -> None:
     text = (
         "[a]\nfilename=/t/1g\nruntime=10\nramp_time=2\n[b]\nfilename=/t/1g\nruntime=5\n"

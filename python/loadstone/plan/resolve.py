@@ -23,7 +23,7 @@ from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.planning_notes import Notes
 from loadstone.plan.safety import obstacles
-from loadstone.plan.targets import Targets, TargetUse
+from loadstone.plan.targets import Targets
 from loadstone.plan.tree_jobs import Trees
 from loadstone.plan.verification import journal, unverified_writes, verify
 from loadstone.workload.missing_target import refuse_missing_target
@@ -45,8 +45,6 @@ class Resolution:
 
     plan: plan.Plan
     notes: tuple[Note, ...]
-    writes: tuple[TargetUse, ...]
-    """Targets that will be written, trimmed, made longer or created."""
     duration_ns: int | None
     """Longest time of the load; None when it ends by bytes."""
 
@@ -237,6 +235,5 @@ def _finish(workload: Workload, build: PlanDraft) -> Resolution:
     return Resolution(
         plan=draft,
         notes=(*workload.notes, *build.notes.all),
-        writes=build.targets.writes(),
         duration_ns=duration,
     )

@@ -6,7 +6,7 @@ its anchor is the target, which says itself what is done to it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.messages import say
@@ -16,7 +16,6 @@ from loadstone.plan.model import TargetKind
 from loadstone.plan.pattern import is_random, shares
 
 if TYPE_CHECKING:
-    from loadstone.errors import Where
     from loadstone.plan.clone_files import FileRange
     from loadstone.plan.host_facts import TargetFacts
     from loadstone.plan.planning_notes import Notes
@@ -25,23 +24,6 @@ if TYPE_CHECKING:
     from loadstone.workload.model import Job
 
 _LAYOUT_SEED: Final = 0x4C6F_6164
-
-
-@dataclass(frozen=True, slots=True)
-class TargetUse:
-    """What a run does to one path that changes it."""
-
-    path: str
-    kind: TargetKind
-    exists: bool
-    identity: plan.Identity | None
-    writes: bool
-    trims: bool
-    lays_out_bytes: int
-    """Bytes written or allocated before the run, beyond what exists."""
-    unlinks: bool
-    jobs: tuple[tuple[str, Where], ...]
-    """Names of the sections that ask for it, and where they name it."""
 
 
 @dataclass(slots=True)
@@ -66,7 +48,6 @@ class _Draft:
     may_create: bool = True
     name: Name | None = None
     """Its name is what is used of it."""
-    jobs: list[tuple[str, Where]] = field(default_factory=list)
 
     @property
     def grows(self) -> bool:
@@ -79,20 +60,6 @@ class _Draft:
     def missing_bytes(self) -> int:
         """Bytes to lay out before the run."""
         return self.end_bytes - self.facts.size_bytes if self.grows else 0
-
-    def use(self) -> TargetUse:
-        """Return what is done to it."""
-        return TargetUse(
-            path=self.path,
-            kind=self.facts.kind,
-            exists=self.facts.exists,
-            identity=self.facts.identity,
-            writes=self.written,
-            trims=self.trimmed,
-            lays_out_bytes=self.missing_bytes,
-            unlinks=self.unlink or (self.name is not None and self.name.removed),
-            jobs=tuple(self.jobs),
-        )
 
     def target(self) -> plan.Target:
         """Return it as a target of the Plan."""
@@ -170,9 +137,6 @@ class Targets:
         draft.unlink |= bool(job.files.unlink)
         draft.empty &= bool(job.files.create_on_open) or part.name is not None
         draft.may_create &= job.files.allow_file_create is not False
-        asking = (job.name, job.at("placement.targets"))
-        if asking not in draft.jobs:
-            draft.jobs.append(asking)
         facts = part.facts
         if reads and facts.allocated_bytes is not None and facts.allocated_bytes < facts.size_bytes:
             notes.trap(
@@ -201,31 +165,6 @@ class Targets:
                 claimed.add(target.path)
             result.append(target.model_copy(update={"exclusive": exclusive}))
         return tuple(result)
-
-    def writes(self) -> tuple[TargetUse, ...]:
-        """Return what is changed, one entry per path."""
-        by_path: dict[str, list[TargetUse]] = {}
-        for use in (draft.use() for draft in self._drafts):
-            if use.kind is not TargetKind.VIRTUAL:
-                by_path.setdefault(use.path, []).append(use)
-        together = [_together(uses) for uses in by_path.values()]
-        return tuple(
-            use
-            for use in together
-            if use.writes or use.trims or use.lays_out_bytes or use.unlinks or not use.exists
-        )
-
-
-def _together(uses: list[TargetUse]) -> TargetUse:
-    """Return what is done to a path that is opened in several ways."""
-    return replace(
-        uses[0],
-        writes=any(use.writes for use in uses),
-        trims=any(use.trims for use in uses),
-        lays_out_bytes=max(use.lays_out_bytes for use in uses),
-        unlinks=any(use.unlinks for use in uses),
-        jobs=tuple(dict.fromkeys(job for use in uses for job in use.jobs)),
-    )
 
 
 def _advice(job: Job, kind: TargetKind) -> plan.Advice | None:

@@ -14,7 +14,6 @@ from loadstone import units
 from loadstone.plan import anchors
 from loadstone.plan import model as plan
 from loadstone.plan.safety import tree_mark
-from loadstone.plan.targets import TargetUse
 
 if TYPE_CHECKING:
     from loadstone.plan.host_facts import AnchorFacts
@@ -149,20 +148,6 @@ class Anchor:
             unlink=False,
             namesake=None,
             named=None,
-        )
-
-    def use(self) -> TargetUse:
-        """Return what is done to it."""
-        return TargetUse(
-            path=self.path,
-            kind=plan.TargetKind.TREE,
-            exists=self.facts.found.exists,
-            identity=self.facts.identity,
-            writes=self.written,
-            trims=False,
-            lays_out_bytes=0,
-            unlinks=self.clear,
-            jobs=((self.job.name, self.job.at("placement.targets")),),
         )
 
     def tree(self, target: int) -> plan.Tree:

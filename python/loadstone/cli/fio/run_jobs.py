@@ -34,9 +34,10 @@ from loadstone.cli.fio.verify_state_files import save_state
 from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, RunError
 from loadstone.messages import make_error
 from loadstone.plan.asking_jobs import target_places
-from loadstone.plan.model import HeaderLayout
+from loadstone.plan.model import HeaderLayout, TargetKind
 from loadstone.plan.options import ResolveOptions
 from loadstone.plan.resolve import resolve
+from loadstone.plan.safety import guard
 from loadstone.plan.safety.guard import Consent
 from loadstone.printable import unfiltered
 from loadstone.session import RunRequest, run_plan
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
     from typing import IO
 
     from loadstone.cli.fio.args import FioArguments
+    from loadstone.errors import Where
     from loadstone.plan.model import Plan
-    from loadstone.plan.targets import TargetUse
     from loadstone.workload.model import Workload
 
 KEEP: Final = "LOADSTONE_FIO_BUNDLES"
@@ -85,7 +86,7 @@ def _run(arguments: FioArguments, workload: Workload, argv: Sequence[str]) -> in
     exec_commands.check(workload)
     resolution = resolve(workload, options=_options(arguments, workload))
     if arguments.read_only:
-        _refuse_changes(resolution.writes)
+        _refuse_changes(resolution.plan, target_places(resolution.plan, workload))
     notes = [str(note.text) for note in resolution.notes]
     with _bundle_directory(workload.name) as bundle, _output(arguments.output) as out:
         results = FioResults(arguments, workload, resolution.plan, out, notes)
@@ -165,14 +166,20 @@ def _layout(version: str) -> HeaderLayout:
     return _LAYOUTS[version]
 
 
-def _refuse_changes(uses: Sequence[TargetUse]) -> None:
+def _refuse_changes(plan: Plan, places: Mapping[str, Where]) -> None:
     """Refuse, for --readonly, what changes a file without being a write of a job."""
-    for use in uses:
-        change = "removed" if use.unlinks else "extended" if use.exists else "made"
+    written = guard.written(plan)
+    for index, target in enumerate(plan.targets):
+        is_missing = target.kind is TargetKind.FILE and target.identity is None
+        if index not in written and not is_missing:
+            continue
+        # What writes was refused before: without more to lay out it is removed.
+        removes = target.unlink or (target.layout is None and not is_missing)
+        change = "removed" if removes else "made" if is_missing else "extended"
         raise RefusedError(
-            messages.say("cli.fio.read_only", path=use.path, change=change),
-            where=use.jobs[0][1],
-            hint=messages.say("cli.fio.remove_unlink") if use.unlinks else messages.say("cli.fio.no_more"),
+            messages.say("cli.fio.read_only", path=target.path, change=change),
+            where=places.get(target.path),
+            hint=messages.say("cli.fio.remove_unlink") if removes else messages.say("cli.fio.no_more"),
         )
 
 
