@@ -353,6 +353,7 @@ ALLOWED = {
     "engine/calibrate.py": "a directory of its own under the temporary directory",
     "path/child.py": "/dev/null in place of the standard streams",
     "plan/safety/in_use.py": "a write of no bytes, to ask whether a file is swapped to",
+    "plan/safety/direct_io.py": "a new file without a name, or with one that nobody has, for a moment",
     "plan/safety/run_targets.py": "the files under test, which the guard has judged",
     "plan/safety/tree_mark.py": "the mark in the anchor of a tree, which the guard has judged",
     "control/file_controls.py": "settings of this machine, written down before and put back",

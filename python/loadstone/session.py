@@ -227,7 +227,7 @@ def _hold_targets(
 
     def check() -> RunTargets:
         # A Plan that ran before was resolved when all might be written.
-        obstacles.check(plan, asking.places)
+        obstacles.check(plan, asking.places, naming=True)
         checked = hold(plan, asking, content=content)
         own = [checked.plan.targets[index] for index in sorted(checked.own & checked.written)]
         writers.attend(one for one in own if one.path not in consent.changed_elsewhere)

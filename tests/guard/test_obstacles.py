@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import resource
+import shutil
 import stat
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadstone.errors import RefusedError, Where
-from loadstone.plan.safety import obstacles
+from loadstone.plan.safety import direct_io, obstacles
 from tests.e2e.program import job, run
 from tests.guard.plans import plan, target
 from tests.support.devices import attached, call
@@ -102,6 +103,98 @@ def test_a_file_system_without_direct_io(tmp_path: Path) -> None:
         except OSError:
             assert "it takes no direct I/O" in str(refusal(point / "data", direct=True))
         obstacles.check(plan(target(str(point / "data"))))
+
+
+@contextlib.contextmanager
+def without_direct_io(tmp_path: Path, kind: str) -> Iterator[Path]:
+    """Mount a file system whose files take no direct I/O; those of bindfs always have a name."""
+    with mounted(tmp_path / "m", "-t", "ramfs", "none") as point:
+        (point / "old").write_bytes(bytes(1 << 16))
+        with contextlib.suppress(OSError):
+            os.close(os.open(point / "old", os.O_RDONLY | os.O_DIRECT))
+            pytest.skip("ramfs takes direct I/O on this kernel")
+        if kind == "ramfs":
+            yield point
+            return
+        if shutil.which("bindfs") is None:
+            pytest.skip("not installed: bindfs")
+        shown = tmp_path / "shown"
+        shown.mkdir()
+        subprocess.run(["bindfs", "--forward-odirect=512", point, shown], check=True)
+        try:
+            yield shown
+        finally:
+            subprocess.run(["umount", str(shown)], check=True)
+
+
+@root
+@needs_root
+@pytest.mark.parametrize("kind", ["ramfs", "bindfs"])
+def test_a_new_file_without_direct_io(tmp_path: Path, kind: str) -> None:
+    """It was made, and refused by the kernel when the engine opened it: the run had begun."""
+    with without_direct_io(tmp_path, kind) as point:
+        before = sorted(point.iterdir()), point.stat().st_mtime_ns
+        new = target(str(point / "a" / "new"), create=True, direct=True)
+        with pytest.raises(RefusedError, match=f"{point}/a/new: it takes no direct I/O"):
+            obstacles.check(plan(new), naming=True)
+        obstacles.check(plan({**new, "direct": False}), naming=True)
+        assert sorted(point.iterdir()) == before[0]
+        if kind == "ramfs":  # A file without a name tells, and changes nothing.
+            with pytest.raises(RefusedError, match="it takes no direct I/O"):
+                obstacles.check(plan(new))
+            assert point.stat().st_mtime_ns == before[1]
+
+
+def test_a_new_file_with_direct_io_leaves_no_trace(tmp_path: Path) -> None:
+    before = tmp_path.stat().st_mtime_ns
+    obstacles.check(plan(target(str(tmp_path / "a" / "new"), create=True, direct=True)), naming=True)
+    assert (list(tmp_path.iterdir()), tmp_path.stat().st_mtime_ns) == ([], before)
+
+
+def test_one_file_tells_of_all_in_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Path] = []
+
+    def refused_in(directory: Path, *, naming: bool) -> bool:
+        asked.append(directory)
+        return naming
+
+    monkeypatch.setattr(direct_io, "refused_in", refused_in)
+    many = [target(str(tmp_path / f"new{number}"), create=True, direct=True) for number in range(50)]
+    with pytest.raises(RefusedError, match="42 more"):
+        obstacles.check(plan(*many), naming=True)
+    assert asked == [tmp_path]
+
+
+OF_FRONTS = {
+    "run": ("a.fio", "[a]\nrw=write\nbs=4k\nsize=64k\ndirect=1\nfilename={}/new\n"),
+    "vdbench": (
+        "a.parm",
+        "sd=s,lun={}/new,size=1m,openflags=o_direct\nwd=w,sd=s,rdpct=0,xfersize=4k\n"
+        "rd=r,wd=w,iorate=max,elapsed=2\n",
+    ),
+    "a tree of vdbench's": (
+        "b.parm",
+        "fsd=f,anchor={}/tree,depth=1,width=1,files=2,size=8k,openflags=o_direct\n"
+        "fwd=w,fsd=f,operation=read\nrd=a,fwd=w,fwdrate=max,format=yes,elapsed=2\n",
+    ),
+    "fio": ("c.fio", "[a]\nrw=write\nbs=4k\nsize=64k\ndirect=1\nfilename={}/new\n"),
+}
+
+
+@root
+@needs_root
+@pytest.mark.parametrize("front", OF_FRONTS)
+@pytest.mark.parametrize("kind", ["ramfs", "bindfs"])
+def test_every_front_finds_it_before_the_run(tmp_path: Path, kind: str, front: str) -> None:
+    with without_direct_io(tmp_path, kind) as point:
+        name, text = OF_FRONTS[front]
+        (tmp_path / name).write_text(text.format(point))
+        words = ("fio", name) if front == "fio" else ("run", name, "--out", "out", "--no-report")
+        done = run(*words, cwd=tmp_path)
+        assert done.code == (1 if front == "fio" else 2), done.err
+        assert "it takes no direct I/O (O_DIRECT)" in done.err
+        assert [path.name for path in point.iterdir()] == ["old"]
+        assert not (tmp_path / "out").exists()
 
 
 @root
@@ -242,10 +335,13 @@ def test_a_limit_on_file_sizes(file: Path) -> None:
     try:
         error = refusal(file)
         obstacles.check(plan(target(str(file), size_bytes=256 << 10)))
+        new = refusal(file.with_name("new"), create=True)
+        obstacles.check(plan(target(str(file.with_name("new")), size_bytes=256 << 10, create=True)))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert "1.00\xa0MiB of it are used, and files may have 512\xa0KiB" in str(error).replace("512.0", "512")
     assert "ulimit -f" in str(error.hint)
+    assert "files may have" in str(new), "a new one failed in the load"
 
 
 @pytest.mark.in_turn

@@ -334,6 +334,18 @@ def test_a_file_system_in_user_space_with_no_file_left_may_count_none(
     assert HostFacts(cpus=(0,), memory_bytes=GIB).anchor(str(tmp_path / "tree"), None).free_files == free
 
 
+@pytest.mark.parametrize(("blocks", "free"), [(0, None), (10**6, 0)])
+def test_a_file_system_that_counts_no_blocks_has_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blocks: int, free: int | None
+) -> None:
+    """ramfs counts none: every tree on it was refused, as it came to more than 0 B."""
+    numbers = os.statvfs_result((4096, 4096, blocks, 0, 0, 0, 0, 0, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda _: numbers)
+    host = HostFacts(cpus=(0,), memory_bytes=GIB)
+    assert host.anchor(str(tmp_path / "tree"), None).free_bytes == free
+    assert host.target(str(tmp_path / "new"), None).free_bytes == free
+
+
 def test_a_tree_that_goes_gives_its_room_back() -> None:
     structure = Structure(2, 3, 10, everywhere=False, sizes=((8192, 100.0),), around=False)
     found = replace(FULL, maker="Loadstone", structure=structure)

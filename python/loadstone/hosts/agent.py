@@ -211,7 +211,8 @@ class Agent:
         guard.check_consent(consent, [resolved.plan])
 
         def look() -> list[SeenTarget]:
-            obstacles.check(resolved.plan, places)  # A Plan that ran before was not resolved here.
+            # A Plan that ran before was not resolved here.
+            obstacles.check(resolved.plan, places, naming=True)
             return look_at(resolved.plan, consent)
 
         seen_targets = run_in_child(look, doing=say("hosts.agent.looking"))

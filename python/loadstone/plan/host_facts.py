@@ -144,9 +144,14 @@ def _look_below(path: str, where: Where | None) -> AnchorFacts:
     return AnchorFacts(
         tree,
         identity,
-        room.f_bavail * room.f_frsize,
+        _free_bytes(room),
         _free_inodes(room, existing),
     )
+
+
+def _free_bytes(room: os.statvfs_result) -> int | None:
+    """How much room there is; None where the file system does not count it, as ramfs."""
+    return room.f_bavail * room.f_frsize if room.f_blocks else None
 
 
 def _free_inodes(room: os.statvfs_result, place: Path) -> int | None:
@@ -253,10 +258,9 @@ def _file(path: str, status: os.stat_result, identity: Identity, places: _Places
 
 def _free(path: str) -> int | None:
     try:
-        numbers = os.statvfs(path)
+        return _free_bytes(os.statvfs(path))
     except OSError:
         return None
-    return numbers.f_bavail * numbers.f_frsize
 
 
 def _block(device: int, identity: Identity) -> TargetFacts:

@@ -82,10 +82,13 @@ class RunMaker(Protocol):
 
 
 class RunsHere:
-    """Runs of this host. `resolve`: what a run is here."""
+    """Runs of this host. `resolve`: what a run is here. `only_told`: none will follow the check."""
 
-    def __init__(self, resolve: Callable[[Next], Resolved], *, calibration: bool) -> None:
+    def __init__(
+        self, resolve: Callable[[Next], Resolved], *, calibration: bool, only_told: bool = False
+    ) -> None:
         self._resolve = resolve
+        self._only_told = only_told
         self._calibration = calibration
         self._calibrations: dict[str, dict[str, Any]] = {}
         self._blocks = KnownBlocks()
@@ -127,7 +130,7 @@ class RunsHere:
             plans.append(resolved.plan)
             consent = consent.placed(target_places(resolved.plan, wanted.workload))
         raise_all([*wrong.values()])
-        _secure([*plans, *early], consent)
+        check_targets([*plans, *early], consent, only_told=self._only_told)
         if len(plans) == len(known):
             guard.check_consent(consent, plans)
 
@@ -166,8 +169,11 @@ class RunsHere:
         return outcome
 
 
-def _secure(plans: Sequence[Plan], consent: guard.Consent) -> None:
-    """Check what the runs write, in a child: what does not answer is an error."""
+def check_targets(plans: Sequence[Plan], consent: guard.Consent, *, only_told: bool) -> None:
+    """Check what runs write, in a child: what does not answer is an error.
+
+    `only_told`: nothing is touched, as no run follows.
+    """
     asking, questions = through_parent(consent)
 
     def look() -> None:
@@ -176,7 +182,8 @@ def _secure(plans: Sequence[Plan], consent: guard.Consent) -> None:
             paths = frozenset(plan.targets[index].path for index in guard.written(plan))
             if paths not in looked_at:
                 looked_at.add(paths)
-                obstacles.check(plan, asking.places)  # A Plan that ran before was not resolved here.
+                # A Plan that ran before was not resolved here.
+                obstacles.check(plan, asking.places, naming=not only_told)
                 guard.secure(plan, asking)
 
     with answering(*questions):

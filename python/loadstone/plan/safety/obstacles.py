@@ -1,14 +1,13 @@
 """May what a Plan uses be opened as it would be: found before the load, not as an I/O error in it.
 
 Knows permissions, read-only mounts and devices, immutable and append-only files, sealed files, what
-takes no direct I/O and the limit on file sizes. Opens for reading at most and changes nothing. Does
-not know whether anybody would mind: that is the guard's question.
+takes no direct I/O and the limit on file sizes. Opens what is there for reading at most and changes
+nothing of it. Does not know whether anybody would mind: that is the guard's question.
 """
 
 from __future__ import annotations
 
 import array
-import errno
 import fcntl
 import os
 import resource
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.messages import say
 from loadstone.path.block import SYS
 from loadstone.plan.model import TargetKind
-from loadstone.plan.safety import guard
+from loadstone.plan.safety import direct_io, guard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,20 +35,24 @@ SEALED: Final = getattr(fcntl, "F_SEAL_WRITE", 8) | 0x10
 """F_SEAL_WRITE and F_SEAL_FUTURE_WRITE of fcntl(2)."""
 GET_SEALS: Final = getattr(fcntl, "F_GET_SEALS", 1034)
 MAX_NAMED: Final = 8
+OPENS_NO_FILE: Final = frozenset({"mkdir", "rmdir", "delete", "getattr", "setattr", "access", "move"})
+"""Operations in trees that work by name."""
 
 
-def check(plan: Plan, places: Mapping[str, Where] | None = None) -> None:
+def check(plan: Plan, places: Mapping[str, Where] | None = None, *, naming: bool = False) -> None:
     """Raise `RefusedError` naming each target that the Plan would open, and cannot.
 
-    `places`: where each was named.
+    `places`: where each was named. `naming`: the run is about to begin, so a file of ours may have a name for
+    a moment where its files will be.
     """
     written = guard.written(plan)
+    direct = _DirectIo(plan, naming=naming)
     reasons: dict[str, list[str]] = {}
     hint = None
     for index, target in enumerate(plan.targets):
         if target.kind is TargetKind.VIRTUAL:
             continue
-        why = (obstacle(target) if index in written else _unreadable(target)) or _without_direct(target)
+        why = (obstacle(target) if index in written else _unreadable(target)) or direct.missing(index)
         if why is not None and why[0] not in reasons.get(target.path, ()):
             reasons.setdefault(target.path, []).append(why[0])
             hint = hint or why[1]
@@ -64,7 +67,7 @@ def obstacle(target: Target) -> tuple[str, str] | None:
     try:
         status = path.stat()
     except FileNotFoundError:
-        return _cannot_make(path) if target.create or target.kind is TargetKind.TREE else None
+        return _cannot_be_new(target)
     except OSError:
         return None  # Somebody else says that it cannot be looked at.
     if target.kind is TargetKind.TREE:
@@ -75,6 +78,12 @@ def obstacle(target: Target) -> tuple[str, str] | None:
         why = _access(path, os.W_OK) or _flagged(path) or _too_long(target)
         return why or (_access(path.parent, os.W_OK | os.X_OK) if target.unlink else None)
     return _access(path, os.W_OK)
+
+
+def _cannot_be_new(target: Target) -> tuple[str, str] | None:
+    if target.kind is TargetKind.TREE:
+        return _cannot_make(Path(target.path))
+    return (_cannot_make(Path(target.path)) or _too_long(target)) if target.create else None
 
 
 def _unreadable(target: Target) -> tuple[str, str] | None:
@@ -88,18 +97,51 @@ def _unreadable(target: Target) -> tuple[str, str] | None:
         return None  # Not there yet, or somebody else says that it cannot be looked at.
 
 
-def _without_direct(target: Target) -> tuple[str, str] | None:
-    """Find what is there and takes no direct I/O: its driver or file system has none."""
-    # A device that is opened may do something by that; of the kernel's own three nothing comes.
-    harmless = target.kind is TargetKind.CHAR and _is_harmless(Path(target.path))
-    if not target.direct or not (harmless or target.kind is TargetKind.FILE):
-        return None
-    try:
-        os.close(os.open(target.path, os.O_RDONLY | os.O_DIRECT | os.O_NONBLOCK | os.O_CLOEXEC))
-    except OSError as error:
-        if error.errno == errno.EINVAL:
-            return say("plan.obstacle.not_direct"), say("plan.obstacle.not_direct_remedy")
-    return None
+class _DirectIo:
+    """Finds targets that take no direct I/O: their drivers or file systems have none."""
+
+    def __init__(self, plan: Plan, *, naming: bool) -> None:
+        self._plan, self._naming = plan, naming
+        self._refused: dict[Path, bool] = {}
+        """By the directory of new files."""
+        self._opened_trees = {
+            plan.trees[one.tree.tree].target
+            for one in plan.streams
+            if one.tree is not None and one.tree.operation.type not in OPENS_NO_FILE
+        }
+
+    def missing(self, index: int) -> tuple[str, str] | None:
+        """Return why a target cannot be opened for it, and the remedy; None when it can be."""
+        target = self._plan.targets[index]
+        if not target.direct or not self._is_refused(target, opened=index in self._opened_trees):
+            return None
+        return say("plan.obstacle.not_direct"), say("plan.obstacle.not_direct_remedy")
+
+    def _is_refused(self, target: Target, *, opened: bool) -> bool:
+        path = Path(target.path)
+        match target.kind:
+            case TargetKind.CHAR:
+                # A device that is opened may do something by that; of the kernel's own three nothing comes.
+                return _is_harmless(path) and direct_io.refused(path)
+            case TargetKind.FILE if path.exists() or not target.create:
+                return direct_io.refused(path)
+            case TargetKind.FILE:
+                return self._is_refused_in(_nearest(path.parent), naming=self._naming)
+            case TargetKind.TREE if opened:
+                # The times of an anchor may be what tells that nobody was there.
+                is_new = not path.exists()
+                return self._is_refused_in(_nearest(path), naming=self._naming and is_new)
+        return False
+
+    def _is_refused_in(self, directory: Path, *, naming: bool) -> bool:
+        if directory not in self._refused:
+            self._refused[directory] = direct_io.refused_in(directory, naming=naming)
+        return self._refused[directory]
+
+
+def _nearest(directory: Path) -> Path:
+    """Return a directory, or where it is not there yet the nearest above it."""
+    return next(place for place in (directory, *directory.parents) if place.exists())
 
 
 def _is_harmless(path: Path) -> bool:
@@ -134,7 +176,7 @@ def _cannot_make(path: Path) -> tuple[str, str] | None:
             say("plan.obstacle.dangling", link=link, real=real),
             say("plan.obstacle.dangling_remedy", link=link, real=real),
         )
-    parent = next(place for place in path.parents if place.exists())
+    parent = _nearest(path.parent)
     why = _access(parent, os.W_OK | os.X_OK) if parent.is_dir() else None
     return (
         None if why is None else (say("plan.obstacle.not_creatable", directory=parent, reason=why[0]), why[1])
