@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import errno
+import itertools
 import os
 import re
 import resource
@@ -226,6 +228,81 @@ def test_a_name_that_cannot_be_given_takes_back_those_before(
     assert {path: path.read_text() for path in tmp_path.iterdir()} == files
 
 
+class _Failing:
+    """Lets the Nth call that gives or takes a name fail, as a device with an error would."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, fails: int) -> None:
+        self.calls, self._fails = 0, fails
+        for name in ("link", "rename", "replace"):
+            monkeypatch.setattr(os, name, self._counted(getattr(os, name)))
+
+    def _counted(self, real: Callable[..., None]) -> Callable[..., None]:
+        def call(*words: object, **named: object) -> None:
+            self.calls += 1
+            if self.calls == self._fails:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            real(*words, **named)
+
+        return call
+
+
+def _older_and_new(place: Path) -> dict[Path, str]:
+    for name in ("a", "b", "c"):
+        output.write(place / name, f"earlier {name}")
+    return {place / name: f"now {name}" for name in ("a", "new", "b", "c")}
+
+
+@pytest.mark.parametrize("most_open", [0, 200])
+@pytest.mark.parametrize("lacks", ["nothing", "no O_TMPFILE", "no attributes", "no links"])
+def test_whichever_name_cannot_be_given_what_was_replaced_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: str, most_open: int
+) -> None:
+    """What replaced an older file of ours could not be taken back after an error at a later one."""
+    monkeypatch.setattr(output, "MOST_OPEN", most_open)
+    if lacks != "nothing":
+        poorer(lacks, monkeypatch)
+    for tried in itertools.count(1):
+        place = tmp_path / str(tried)
+        place.mkdir()
+        files = _older_and_new(place)
+        before = _contents(place)
+        with monkeypatch.context() as patch:
+            failing = _Failing(patch, tried)
+            with contextlib.suppress(InputError):
+                _together(files)
+        if failing.calls < tried:
+            break
+        assert _contents(place) == before, f"the {tried}th of {failing.calls} failed"
+        assert all(output._Place(place / name).is_ours() for name in ("a", "b", "c"))
+        _together(files)
+        own = {name: text for name, text in _contents(place).items() if not name.startswith(".")}
+        assert own == {path.name: text for path, text in files.items()}
+        assert all(output._Place(path).is_ours() for path in files)
+    assert tried > 5
+
+
+def test_what_somebody_puts_in_the_place_of_an_older_output_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = _older_and_new(tmp_path)
+    real = output._New.appear
+
+    def appear(new: output._New) -> None:
+        if new.path.name == "c":
+            (tmp_path / "a").unlink()
+            (tmp_path / "a").write_text("theirs")
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(new)
+
+    monkeypatch.setattr(output._New, "appear", appear)
+    with pytest.raises(InputError, match="Input/output error"):
+        _together(files)
+    shown = {name: text for name, text in _contents(tmp_path).items() if not name.startswith(".")}
+    assert shown == {"a": "theirs", "b": "earlier b", "c": "earlier c"}
+    aside = [text for name, text in _contents(tmp_path).items() if name.startswith(".")]
+    assert aside == ["earlier a"], "nobody knows whether it may go"
+
+
 def _contents(place: Path) -> dict[str, str]:
     return {str(path.relative_to(place)): path.read_text() for path in place.rglob("*") if path.is_file()}
 
@@ -295,6 +372,11 @@ def test_our_own_descriptors_may_be_written_whatever_the_shell_made_of_them(
 @pytest.fixture(params=["no O_TMPFILE", "no attributes", "no links"])
 def poor_file_system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """What NFS, vfat and old kernels' tmpfs lack."""
+    poorer(str(request.param), monkeypatch)
+    return str(request.param)
+
+
+def poorer(lacks: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted: list[tuple[str, Callable[..., object]]] = []
     real_open = os.open
 
@@ -307,13 +389,12 @@ def poor_file_system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
         raise OSError(95, "Operation not supported")
 
     wanted.append(("open", without_tmpfile))
-    if request.param == "no attributes":
+    if lacks == "no attributes":
         wanted += [("setxattr", unsupported), ("getxattr", unsupported)]
-    if request.param == "no links":
+    if lacks == "no links":
         wanted.append(("link", unsupported))
     for name, replacement in wanted:
         monkeypatch.setattr(os, name, replacement)
-    return str(request.param)
 
 
 def test_file_systems_that_can_do_less_keep_the_rules(poor_file_system: str, tmp_path: Path) -> None:

@@ -191,6 +191,10 @@ class _Place:
     def _mark(self) -> bytes | None:
         with contextlib.suppress(OSError):
             return os.getxattr(self.real, MARK, follow_symlinks=False)
+        return self.mark_beside()
+
+    def mark_beside(self) -> bytes | None:
+        """Return the mark that stands beside the file, where it has no attributes."""
         with contextlib.suppress(OSError):
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
             with os.fdopen(os.open(self.beside, flags), "rb") as file:
@@ -204,7 +208,14 @@ class _Place:
 
     def unchanged(self) -> bool:
         """Whether there still stands what was judged."""
-        now, then = self.look(), self.status
+        return self._is_as_judged(self.look())
+
+    def stands_at(self, name: Path) -> bool:
+        """Whether what was judged has this name now."""
+        return self._is_as_judged(name.lstat())
+
+    def _is_as_judged(self, now: os.stat_result | None) -> bool:
+        then = self.status
         if now is None or then is None:
             return now is then
         return (now.st_ino, now.st_dev, now.st_size, now.st_mtime_ns) == (
@@ -223,6 +234,16 @@ class _Place:
             with contextlib.suppress(OSError):
                 self._put_beside(text)
 
+    def put_back_beside(self, before: bytes | None, written: tuple[int, int] | None) -> None:
+        """Make the mark beside what it was before that of a file was written there."""
+        now = self.mark_beside()
+        if now == before or now is None or written is None or not now.startswith(b"1 %d " % written[1]):
+            return
+        if before is None:
+            self.beside.unlink()
+        else:
+            self._put_beside(before)
+
     def _put_beside(self, text: bytes) -> None:
         self.beside.unlink(missing_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -236,6 +257,10 @@ class _New:
     def __init__(self, place: _Place) -> None:
         self._place = place
         self._name: Path | None = None
+        self._older: Path | None = None
+        """Where the file is meanwhile that this one replaced."""
+        self._older_mark: bytes | None = None
+        """Its mark, where that stands beside it."""
         self._identity: tuple[int, int] | None = None
         try:
             descriptor = os.open(place.real.parent, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
@@ -258,14 +283,19 @@ class _New:
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError):
             self.file.close()
-        if self._name is not None:
-            with contextlib.suppress(OSError):
-                self._name.unlink()
+        for name in (self._name, self._older):
+            if name is not None:
+                with contextlib.suppress(OSError):
+                    name.unlink()
 
     def keep(self) -> None:
         """Give the file its name. Raises RefusedError when somebody put something there meanwhile."""
-        self.finish()
-        self.appear()
+        try:
+            self.finish()
+            self.appear()
+        except BaseException:
+            self.disappear()
+            raise
 
     @property
     def replaces(self) -> bool:
@@ -288,6 +318,7 @@ class _New:
         self._identity = status.st_dev, status.st_ino
         if place.status is not None:
             os.fchmod(descriptor, stat.S_IMODE(place.status.st_mode) & 0o777)
+        self._older_mark = place.mark_beside()
         place.put_mark(descriptor, _digest(f"/proc/self/fd/{descriptor}"))
 
     def park(self) -> None:
@@ -307,14 +338,34 @@ class _New:
             self._name.replace(place.real)
             self._name = None
 
+    def set_older_aside(self) -> None:
+        """Give the file that this one replaces another name, until it is known that this one stays."""
+        place, aside = self._place, self._unused_name()
+        try:
+            os.link(place.real, aside, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.EOPNOTSUPP):
+                raise
+            place.real.rename(aside)
+        self._older = aside
+        if not place.stands_at(aside):
+            raise make_error(RefusedError, "output.meanwhile", path=place.path)
+
     def disappear(self) -> None:
-        """Take back the name of one that appeared where nothing was."""
-        place = self._place
+        """Take back its name, and give it to the file that had it."""
+        place, older, self._older = self._place, self._older, None
         with contextlib.suppress(OSError):
             now = place.look()
-            if now is not None and place.status is None and (now.st_dev, now.st_ino) == self._identity:
-                place.real.unlink()
-                place.beside.unlink(missing_ok=True)
+            number = None if now is None else (now.st_dev, now.st_ino)
+            if older is None:
+                if number is not None and number == self._identity:
+                    place.real.unlink()
+            elif number in (None, self._identity):
+                older.rename(place.real)
+            elif number == (older.lstat().st_dev, older.lstat().st_ino):
+                older.unlink()  # Its own name was not taken away.
+        with contextlib.suppress(OSError):
+            place.put_back_beside(self._older_mark, self._identity)
 
     def _linked(self, name: Path) -> bool:
         """Link it, which fails where anything stands; False on file systems without links."""
@@ -351,13 +402,15 @@ class _Batch:
         self._files.append(new)
 
     def keep(self) -> None:
-        """Give all files their names; what replaces another file comes last, as that cannot be undone."""
+        """Give all files their names; a file that is replaced stays aside until all have theirs."""
         for new in self._files:
             if new.replaces:
                 with naming_file(new.path):
                     new.park()  # What can fail for want of space fails now.
         for new in sorted(self._files, key=lambda one: one.replaces):
             with naming_file(new.path):
+                if new.replaces:
+                    new.set_older_aside()
                 new.appear()
         self._close()
 
