@@ -122,7 +122,7 @@ VERBS: tuple[Verb, ...] = (
         ],
     ),
     COMMAND_LINE,
-    Verb("plan", lambda target, folder, _: ["plan", _FIO(target, folder)], writes=False),
+    Verb("plan", lambda target, folder, _: ["plan", _FIO(target, folder)]),
 )  # fmt: skip
 
 

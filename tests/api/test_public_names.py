@@ -65,14 +65,14 @@ MEMBERS = {
         "report", "still_changed", "study", "unread",
     ],
     "PlannedExperiment": [
-        "document", "length_s", "lines", "missing", "notes", "prepared", "refused", "runs", "stopped",
-        "title", "would_run",
+        "document", "length_s", "lines", "missing", "notes", "prepared", "refusal", "refused", "runs",
+        "stopped", "title", "would_run",
     ],
     "PlannedJob": [
-        "check", "document", "lines", "memory_bytes", "notes", "obstacles", "probes", "targets",
+        "check", "document", "lines", "memory_bytes", "notes", "obstacles", "probes", "refusal", "targets",
         "written_targets",
     ],
-    "PlannedRuns": ["document", "lines", "name", "notes", "obstacles"],
+    "PlannedRuns": ["document", "lines", "name", "notes", "obstacles", "refusal"],
     "Result": [
         "altered", "audited", "bundle", "document", "doubts", "error", "estimates", "exit_code", "export",
         "has_figures", "host", "ios", "path", "print", "report", "samples", "status", "summary", "verdict",

@@ -196,8 +196,7 @@ def test_what_would_be_refused_is_told_with_the_list(
     path.write_text("hd=a,system=x\nhd=b,system=y\nsd=s,lun=z\nwd=w,sd=s\nrd=r,wd=w,iorate=max\n")
     out, err = plan(capsys, str(path), code=2)
     assert out == "Simulating RD=r; I/O rate: Uncontrolled MAX; elapsed=30; For loops: None\n"
-    assert "would be refused: r: " in err
-    assert f"{path}:1: hd: hd=a is another host" in re.sub(r"\n\s*", " ", err)
+    assert f"loadstone: {path}:1: hd: hd=a is another host" in re.sub(r"\n\s*", " ", err)
 
 
 @pytest.mark.in_turn

@@ -212,6 +212,11 @@ def test_resume_refuses_another_device_and_goes_on_with_consent(
     planned = run("experiment", "plan", stopped, "--json", cwd=tmp_path)
     (line,) = planned.document()["needs_consent"]
     assert (line["device"], line["consent"]) == (device, "needed")
+    assert (planned.code, " ".join(planned.err.split())) == (exitcodes.USAGE, words)
+    agreed = run("experiment", "plan", stopped, "--other-target", device, cwd=tmp_path)
+    assert (agreed.code, agreed.err) == (exitcodes.DONE, "")
+    mistyped = run("experiment", "plan", stopped, "--other-target", "/dev/nothing", cwd=tmp_path)
+    assert (mistyped.code, "/dev/nothing" in mistyped.err) == (exitcodes.USAGE, True)
 
     done = run(*resume, "--other-target", device, cwd=tmp_path)
     assert done.code == exitcodes.DONE, done.err

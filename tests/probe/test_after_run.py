@@ -104,7 +104,10 @@ def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[st
     needs_engine()
     file = job(tmp_path, rw="randwrite")
     out = tmp_path / "run"
-    assert main(["run", str(file), "--probe", "--dry-run", "--json", "--out", str(out)]) == 0
+    words = ["run", str(file), "--probe", "--dry-run", "--json", "--out", str(out)]
+    assert main(words) == 2, "without consent the run would be refused"
+    assert "--i-accept-data-loss" in capsys.readouterr().err
+    assert main([*words, "--i-accept-data-loss", str(tmp_path / "target")]) == 0
     told = json.loads(capsys.readouterr().out)
     assert not out.exists()
     assert told["budget_s"] == 20

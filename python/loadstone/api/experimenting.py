@@ -20,14 +20,14 @@ from loadstone.api.results import REPORT, Study, open_study
 from loadstone.api.studies.ended import EndedStudy
 from loadstone.api.studies.prepared_study import StudyMeans, result_document
 from loadstone.bundle import experiment as on_disk
-from loadstone.errors import BundleError, RunError
+from loadstone.errors import BundleError, InputError, RefusedError, RunError
 from loadstone.experiment.announce import announce, check_levels, planned_s, prepared_or_all_mistakes
 from loadstone.experiment.announcement_lines import lines
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, why_refused
 from loadstone.experiment.recorded_times import RecordedTimes, recorded
 from loadstone.experiment.rehearsal import RehearsalSize
 from loadstone.experiment.report_content import measured_runs, story_of, story_on_disk
-from loadstone.experiment.run import ExperimentMeans, open_stopped, prepared_again
+from loadstone.experiment.run import ExperimentMeans, open_stopped, prepared_again, refusal
 from loadstone.experiment.run import run_experiment as run_prepared
 from loadstone.messages import make_error
 from loadstone.plan.safety.guard import Consent
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from loadstone.api.on_hosts import GivenHosts
     from loadstone.api.studying import HowArguments
     from loadstone.bundle.experiment import MachineSetting
-    from loadstone.errors import LoadstoneError, RefusedError, Where
+    from loadstone.errors import LoadstoneError, Where
     from loadstone.experiment.announce import Announcement
     from loadstone.experiment.prepared import PreparedExperiment
     from loadstone.experiment.run import ExperimentOutcome, StoppedExperiment
@@ -98,10 +98,24 @@ class PlannedExperiment:
 
     @property
     def would_run(self) -> bool:
-        """Whether it would begin: nothing is refused."""
-        return self.refused is None and not any(
-            one["consent"] == "refused" for one in self._announced.consent
-        )
+        """Whether it would begin: nothing is refused, and no consent is missing."""
+        return self.refusal() is None
+
+    def refusal(
+        self,
+        accept_data_loss: Sequence[Path | str] | Consent = (),
+        other_targets: Sequence[Path | str] | Consent = (),
+    ) -> LoadstoneError | None:
+        """Return what would be raised here, with this consent, before its first run; None: it would run."""
+        prepared = self.prepared
+        try:
+            for wanted in prepared.nexts:
+                exec_commands.check(wanted.workload)
+                schedulers.refuse(wanted.workload)
+        except (InputError, RefusedError) as error:
+            return self.refused or error
+        others = _others(other_targets)
+        return self.refused or refusal(prepared, consent_of(accept_data_loss), self.stopped, others)
 
     @property
     def lines(self) -> list[str]:

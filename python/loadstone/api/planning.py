@@ -10,25 +10,32 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from loadstone.api.jobs import exec_commands, plan_lines, read_runs, run_list
+from loadstone.api.jobs import exec_commands, plan_lines, read_runs, run_list, schedulers
 from loadstone.api.jobs.job_changes import JobArguments, JobChanges, job_of
 from loadstone.api.jobs.read_workload import resolution, workload
+from loadstone.api.jobs.spec_option import DataSheet
+from loadstone.api.one_run import consent_of
+from loadstone.api.studies.lists import prepare_list
 from loadstone.engine.plan_check import memory_bytes
 from loadstone.errors import InputError, RefusedError
 from loadstone.messages import make_error, say
 from loadstone.path.child import run_in_child
 from loadstone.plan import tree_jobs
+from loadstone.plan.asking_jobs import target_places
 from loadstone.plan.derived import asked_operations, changes_trees, targets_of
 from loadstone.plan.safety import guard
 from loadstone.plan.safety.in_use import Snapshot
+from loadstone.study.run_maker import check_targets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.api.jobs.job_changes import Job
     from loadstone.api.jobs.run_list import RunList
+    from loadstone.errors import LoadstoneError
     from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
+    from loadstone.plan.safety.guard import Consent
     from loadstone.workload.model import Workload
 
 FORMAT: Final = 1
@@ -93,6 +100,18 @@ class PlannedJob:
         """Targets that would not be written, or only with consent; looks at what they hold."""
         return obstacles_of(self.resolved.plan, set())
 
+    def refusal(self, accept_data_loss: Sequence[Path | str] | Consent = ()) -> LoadstoneError | None:
+        """Return what `run` would raise with this consent before anything runs; None: it would run."""
+        try:
+            consent, plan = consent_of(accept_data_loss), self.resolved.plan
+            self.check()
+            guard.check_consent(consent, [plan])
+            schedulers.check(self.asked, plan)
+            check_targets([plan], consent.placed(target_places(plan, self.asked)), only_told=True)
+        except (InputError, RefusedError) as error:
+            return error
+        return None
+
     def document(self) -> dict[str, Any]:
         """Return the Plan, as `loadstone plan --json` prints it."""
         return self.resolved.plan.model_dump(mode="json")
@@ -148,6 +167,16 @@ class PlannedRuns:
                 obstacles += obstacles_of(plan, looked_at)
             prepared = prepared or wanted.role == "prepare"
         return obstacles
+
+    def refusal(self, accept_data_loss: Sequence[Path | str] | Consent = ()) -> LoadstoneError | None:
+        """Return what `run` would raise with this consent before the first run; None: it would run."""
+        try:
+            prepared = prepare_list(
+                self.found, self._changes, repeat=None, vdbench_output=None, sheet=DataSheet(), request={}
+            )
+        except (InputError, RefusedError) as error:
+            return error
+        return prepared.refusal(consent_of(accept_data_loss))
 
     def document(self) -> dict[str, Any]:
         """Return the runs with their values, as `loadstone plan --json` prints them."""

@@ -151,6 +151,12 @@ class Changes:
             if (change := self._set(kind, Setting(control, name), value)) is not None
         ]
 
+    def check(self, control: str, subject: str, value: str) -> None:
+        """Raise as `set` does for what cannot be set here; set nothing."""
+        kind = self._controls.named(control)
+        for name in kind.resolve(subject):
+            _value_before(kind, Setting(control, name), value)
+
     def run(self, name: str, command: str, undo: str) -> Change:
         """Run a command, and at the end the one that undoes it. The caller asked whether it may run."""
         return self.make("command", name, command, undo)
@@ -185,15 +191,9 @@ class Changes:
         return results
 
     def _set(self, kind: Control, setting: Setting, value: str) -> Change | None:
-        before = kind.read(setting.subject)
+        before = _value_before(kind, setting, value)
         if before is None:
-            raise make_error(RefusedError, "control.change.unreadable", setting=str(setting))
-        if kind.agrees(value, before):
             return None
-        if why := kind.refuses(setting.subject, value):
-            raise make_error(
-                RefusedError, "control.change.found", setting=str(setting), found=repr(value), reason=why
-            )
         change = self._intend(kind, setting, before, value)
         self._step("set")
         try:
@@ -265,6 +265,20 @@ class Changes:
             for setting in settings:
                 if setting in changed:
                     raise make_error(RefusedError, "control.change.left_by_killed", setting=str(setting))
+
+
+def _value_before(kind: Control, setting: Setting, value: str) -> str | None:
+    """Return the value that a setting has; None where it is the one asked for. Raises RefusedError."""
+    before = kind.read(setting.subject)
+    if before is None:
+        raise make_error(RefusedError, "control.change.unreadable", setting=str(setting))
+    if kind.agrees(value, before):
+        return None
+    if why := kind.refuses(setting.subject, value):
+        raise make_error(
+            RefusedError, "control.change.found", setting=str(setting), found=repr(value), reason=why
+        )
+    return before
 
 
 def restore(

@@ -40,7 +40,8 @@ from loadstone.messages import make_error, say
 from loadstone.plan.safety import guard
 from loadstone.study.controller import Done, Next
 from loadstone.study.run import EarlierStudy, Hooks, StudyRequest, remembered, run_study
-from loadstone.study.run_maker import RunMaker
+from loadstone.study.run_maker import RunMaker, RunsHere
+from loadstone.study.time_estimate import TimeEstimate
 from loadstone.workload.model import Note
 
 if TYPE_CHECKING:
@@ -170,6 +171,43 @@ def run_experiment(
     left = tuple(session.machine.still_changed)
     code = exitcodes.FAILED if left or session.machine.disturbed else outcome.exit_code
     return ExperimentOutcome(outcome, session.document, code, left)
+
+
+def refusal(
+    prepared: PreparedExperiment,
+    consent: guard.Consent,
+    stopped: StoppedExperiment | None = None,
+    other_targets: guard.Consent | None = None,
+) -> LoadstoneError | None:
+    """Return what an experiment would be refused with on this host before its first run; None: nothing.
+
+    Sets, mounts and touches nothing. `stopped`, `other_targets`: as when it is gone on with.
+    """
+    done = () if stopped is None else stopped.earlier.done
+    finished = {one.point.name for one in done if one.point.status == "complete"}
+    known = [one for one in prepared.known if one.name not in finished]
+    try:
+        left = layout_devices.consent_of_runs(prepared, remembered(consent))
+        if stopped is not None:
+            _refuse_others(stopped, other_targets or guard.Consent())
+        runs = RunsHere(prepared.resolve, calibration=False, only_told=True)
+        runs.check(known, left, TimeEstimate())
+    except (InputError, RefusedError) as error:
+        return error
+    return None
+
+
+def _refuse_others(stopped: StoppedExperiment, agreed: guard.Consent) -> None:
+    before = stopped.document.targets
+    own = tuple(one for one in before if not one.host and not one.layout)
+    if len(own) < len(before):
+        # What a layout mounts is not there to be looked at: it may be what was agreed to.
+        agreed = dataclasses.replace(
+            agreed, paths=agreed.paths & {path for path, _ in stopped.other_targets()}
+        )
+    targets = KnownTargets(own, killed=stopped.was_killed)
+    targets.look(one.path for one in own)
+    targets.refuse_others(agreed)
 
 
 def _agreed_session(

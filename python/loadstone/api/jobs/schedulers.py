@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from loadstone.plan.model import Plan
-    from loadstone.workload.model import Workload
+    from loadstone.workload.model import Job, Workload
 
 
 @contextlib.contextmanager
@@ -29,31 +29,49 @@ def as_asked(workload: Workload, plan: Plan, say: Callable[[str], None]) -> Iter
 
     Raises RefusedError for a device that does not take one; what was set is put back then, too.
     """
-    wanted = [job for job in workload.jobs if job.process.ioscheduler]
     controls = Controls()
+    wanted = list(_wanted(workload, plan, controls))
     with contextlib.ExitStack() as stack:
         # Only where one is asked for: a host whose state cannot be written down runs everything else.
         changes = stack.enter_context(Changes(controls)) if wanted else None
-        for job in wanted:
-            for disk in _disks(plan):
-                if changes is None or controls.named("io_scheduler").read(disk) is None:
-                    continue
-                try:
-                    applied = changes.set("io_scheduler", disk, str(job.process.ioscheduler))
-                except LoadstoneError as error:
-                    raise type(error)(
-                        error.message, where=job.at("process.ioscheduler"), hint=error.hint
-                    ) from None
-                for change in applied:
-                    say(
-                        messages.say(
-                            "api.job.scheduler_set",
-                            setting=str(change.setting),
-                            now=change.after,
-                            before=change.before,
-                        )
+        for job, disk, scheduler in wanted:
+            assert changes is not None  # noqa: S101 - something is wanted
+            with _placed(job):
+                applied = changes.set("io_scheduler", disk, scheduler)
+            for change in applied:
+                say(
+                    messages.say(
+                        "api.job.scheduler_set",
+                        setting=str(change.setting),
+                        now=change.after,
+                        before=change.before,
                     )
+                )
         yield
+
+
+def check(workload: Workload, plan: Plan) -> None:
+    """Raise as `as_asked` does for a scheduler that a device does not take; set nothing."""
+    controls = Controls()
+    for job, disk, scheduler in _wanted(workload, plan, controls):
+        with _placed(job):
+            Changes(controls).check("io_scheduler", disk, scheduler)
+
+
+def _wanted(workload: Workload, plan: Plan, controls: Controls) -> Iterator[tuple[Job, str, str]]:
+    """Yield each job that asks for a scheduler, with it and each disk that has one."""
+    for job in workload.jobs:
+        for disk in _disks(plan) if job.process.ioscheduler else ():
+            if controls.named("io_scheduler").read(disk) is not None:
+                yield job, disk, str(job.process.ioscheduler)
+
+
+@contextlib.contextmanager
+def _placed(job: Job) -> Iterator[None]:
+    try:
+        yield
+    except LoadstoneError as error:
+        raise type(error)(error.message, where=job.at("process.ioscheduler"), hint=error.hint) from None
 
 
 def refuse(workload: Workload) -> None:

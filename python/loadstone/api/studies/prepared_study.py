@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.api.jobs import exec_commands, schedulers
 from loadstone.audit.run import SealedFigures
+from loadstone.errors import InputError, RefusedError
 from loadstone.plan.safety.guard import Consent
 from loadstone.study import random_seeds
-from loadstone.study.run import Hooks, StudyRequest, run_study
+from loadstone.study.run import Hooks, StudyRequest, remembered, run_study
+from loadstone.study.run_maker import RunsHere
+from loadstone.study.time_estimate import TimeEstimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from loadstone.api.jobs.run_list import Beside, Say
     from loadstone.api.jobs.spec_option import DataSheet
     from loadstone.bundle.study import Kind, StudyRecord
+    from loadstone.errors import LoadstoneError
     from loadstone.plan.model import Plan
     from loadstone.plan.resolve import Resolution
     from loadstone.session import Progress
@@ -131,12 +135,21 @@ class PreparedStudy:
             "runs": [{"name": name, **one} for name, one in forecasts.items()],
         }
 
+    def refusal(self, consent: Consent) -> LoadstoneError | None:
+        """Return what its runs on this host would be refused with before the first; touch nothing."""
+        try:
+            known = self.controller.known()
+            _check_commands(known)
+            runs = RunsHere(self.resolve, calibration=False, only_told=True)
+            runs.check(known, remembered(consent), TimeEstimate())
+        except (InputError, RefusedError) as error:
+            return error
+        return None
+
 
 def run_prepared(prepared: PreparedStudy, means: StudyMeans) -> StudyOutcome:
     """Run a study. Raises what cannot be read, or would not be done, before the first run."""
-    for wanted in prepared.controller.known():
-        exec_commands.check(wanted.workload)
-        schedulers.refuse(wanted.workload)
+    _check_commands(prepared.controller.known())
     outcome = run_study(
         prepared.controller,
         request=dataclasses.replace(prepared.asked, watch=means.watch),
@@ -158,6 +171,12 @@ def run_prepared(prepared: PreparedStudy, means: StudyMeans) -> StudyOutcome:
     if prepared.beside is not None:
         prepared.beside.close(outcome.path)
     return outcome
+
+
+def _check_commands(known: Sequence[Next]) -> None:
+    for wanted in known:
+        exec_commands.check(wanted.workload)
+        schedulers.refuse(wanted.workload)
 
 
 def result_document(path: Path, study: StudyRecord, done: list[Done]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from loadstone import Consent
+from loadstone import Consent, exitcodes
 from loadstone.cli.display import console
 from loadstone.cli.options.arguments import COMMAND_LINE
 from loadstone.errors import Where
@@ -16,6 +16,8 @@ from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from loadstone.errors import LoadstoneError
 
 
 QUIET_S: Final = 2.0
@@ -25,6 +27,21 @@ EVERY_S: Final = 5.0
 def consent(paths: Iterable[str]) -> Consent:
     """Return the consent given by `--i-accept-data-loss`, asking for the rest on a terminal."""
     return Consent(frozenset(paths), _ask if console.on_terminal() else None, tell=_Looking())
+
+
+def consent_without_asking(paths: Iterable[str]) -> Consent:
+    """Return the same where nothing runs: nobody is asked to type anything."""
+    return Consent(frozenset(paths), tell=_Looking())
+
+
+def would_end(refusal: LoadstoneError | None) -> int:
+    """Say why what was printed would not run, and return the exit code."""
+    from loadstone.cli.main import show
+
+    if refusal is None:
+        return exitcodes.DONE
+    show(refusal)
+    return exitcodes.USAGE
 
 
 def other_targets(paths: Iterable[str]) -> Consent:

@@ -15,7 +15,7 @@ from loadstone.api.running import run_planned
 from loadstone.cli.display import console, run_summary
 from loadstone.cli.options.arguments import COMMAND_LINE
 from loadstone.cli.running import probing
-from loadstone.cli.running.consent import consent
+from loadstone.cli.running.consent import consent, consent_without_asking, would_end
 from loadstone.errors import InputError, Where
 from loadstone.messages import make_error, say
 
@@ -55,7 +55,8 @@ def once(request: AskedRun, run_options: RunOptions) -> int:
         return run_summary.tell(result, run_options, require_valid=run_options.require_valid)
     planned = planned_workload(request.workload, request.changes)
     if request.dry_run and seconds is not None:
-        return probing.dry_run(planned, seconds, as_json=run_options.json)
+        probing.dry_run(planned, seconds, as_json=run_options.json)
+        return would_end(planned.refusal(consent_without_asking(run_options.i_accept_data_loss)))
     planned.check()
 
     def tell_before() -> None:

@@ -46,28 +46,27 @@ def tell_bounds(planned: PlannedJob, seconds: float) -> None:
         console.say(say("cli.probing.bounds_read", budget_s=seconds))
 
 
-def dry_run(planned: PlannedJob, seconds: float, *, as_json: bool) -> int:
+def dry_run(planned: PlannedJob, seconds: float, *, as_json: bool) -> None:
     """Print what probes would be done after a run of this job; nothing runs."""
     probes = planned.probes(seconds)
     if as_json:
         sys.stdout.write(json.dumps(probes, indent=2) + "\n")
-        return 0
-    name = say("cli.probing.the_run")
-    sys.stdout.write(say("cli.probing.planned", name=name, budget=f"{seconds:g}") + "\n")
-    _write(probes)
-    return 0
+    else:
+        name = say("cli.probing.the_run")
+        sys.stdout.write(say("cli.probing.planned", name=name, budget=f"{seconds:g}") + "\n")
+        _write(probes)
+    sys.stdout.flush()
 
 
-def dry_runs(prepared: PreparedStudy, seconds: float, *, as_json: bool) -> int:
+def dry_runs(prepared: PreparedStudy, seconds: float, *, as_json: bool) -> None:
     """Print the same of each run of a study; nothing runs."""
     probes = prepared.probes(seconds)
     if as_json:
         sys.stdout.write(json.dumps(probes, indent=2) + "\n")
-        return 0
-    for one in probes["runs"]:
+    for one in () if as_json else probes["runs"]:
         sys.stdout.write(say("cli.probing.planned", name=one["name"], budget=f"{seconds:g}") + "\n")
         _write(one)
-    return 0
+    sys.stdout.flush()
 
 
 def _write(document: dict[str, Any]) -> None:

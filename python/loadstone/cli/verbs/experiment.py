@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json as json_format
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -54,7 +55,8 @@ def experiment(
     allow_exec
         Permit the commands of factors and of job files to run.
     other_target
-        Of resume: path of a target that may be another one than before (repeat for several); typed out.
+        Of resume, and plan of a directory: path of a target that may be another one than before (repeat for
+        several); typed out.
     output
         Of report: file to write it to, .html, .md or .pdf (repeat for several).
     """
@@ -62,7 +64,8 @@ def experiment(
     begun = "resume" if action == "resume" else "plan of a directory" if path.is_dir() else ""
     of_file = {"set": set, "leave_out_unset": leave_out_unset}
     _refuse_given(action, **({} if action == "report" else {"output": output}))
-    _refuse_given(action, **({} if action == "resume" else {"other_target": other_target}))
+    resumes = action == "resume" or (action == "plan" and path.is_dir())
+    _refuse_given(action, **({} if resumes else {"other_target": other_target}))
     if action == "report":
         _refuse_given("report", **of_file, allow_exec=allow_exec)
         return _report(path, run_options, output or [])
@@ -71,7 +74,8 @@ def experiment(
         planned = _rest(path, run_options, allow_exec=allow_exec)
     else:
         planned = _of_file(path, parameters, leave_out_unset=leave_out_unset, allow_exec=allow_exec)
-    return _plan(planned, run_options) if action == "plan" else _run(planned, run_options, other_target or [])
+    others = other_target or []
+    return _plan(planned, run_options, others) if action == "plan" else _run(planned, run_options, others)
 
 
 def _of_file(
@@ -92,8 +96,8 @@ def _refuse_given(action: str, **arguments: Any) -> None:
             )
 
 
-def _plan(planned: PlannedExperiment, run_options: RunOptions) -> int:
-    from loadstone.cli.main import show
+def _plan(planned: PlannedExperiment, run_options: RunOptions, others: list[str]) -> int:
+    from loadstone.cli.running.consent import consent_without_asking, other_targets, would_end
 
     if run_options.json:
         sys.stdout.write(json_format.dumps(planned.document(), indent=2) + "\n")
@@ -102,9 +106,10 @@ def _plan(planned: PlannedExperiment, run_options: RunOptions) -> int:
         console.notes(planned.notes)
         sys.stdout.write("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()
-    if planned.refused is not None:
-        show(planned.refused)
-    return exitcodes.DONE if planned.would_run else exitcodes.USAGE
+    if run_options.hosts is not None:
+        return would_end(planned.refused)  # Each host looks at its targets itself, when they run there.
+    agreed = consent_without_asking(run_options.i_accept_data_loss)
+    return would_end(planned.refusal(agreed, replace(other_targets(others), ask=None)))
 
 
 def _rest(path: Path, run_options: RunOptions, *, allow_exec: bool) -> PlannedExperiment:

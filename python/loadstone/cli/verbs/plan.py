@@ -10,21 +10,28 @@ import json as json_format
 import sys
 from typing import Annotated
 
-from loadstone import exitcodes
 from loadstone.cli.display import console
-from loadstone.cli.options.arguments import Flag, Job, LoadOptions, job_of
+from loadstone.cli.options.arguments import Flag, Job, LoadOptions, Repeat, job_of
+from loadstone.cli.running.consent import consent_without_asking, would_end
 
 
 def plan(
-    job: Job, /, *more: str, load: LoadOptions = LoadOptions(), json: Annotated[bool, Flag] = False
+    job: Job,
+    /,
+    *more: str,
+    i_accept_data_loss: Annotated[tuple[str, ...], Repeat] = (),
+    load: LoadOptions = LoadOptions(),
+    json: Annotated[bool, Flag] = False,
 ) -> int:
-    """Print what would run; touch nothing. Ends with exit code 2 when `run` would refuse it.
+    """Print what would run; touch nothing. Says what `run` would refuse it with, and ends with exit code 2.
 
     Parameters
     ----------
     more
         More job files, of any language, or directories of them. Parameter files of vdbench alone go on where
         the first one ends.
+    i_accept_data_loss
+        Path of a target whose content may be lost (repeat for several), as `run` is given it.
     json
         Print the Plan, or the runs of a job file of several, as JSON.
     """
@@ -36,15 +43,9 @@ def plan(
         console.memory(planned.memory_bytes)
     else:
         console.notes(planned.found.notes)
-    why: dict[str, list[str]] = {}
-    for one in planned.obstacles:
-        does = f"need --i-accept-data-loss {one.what}" if one.needs_consent else f"be refused: {one.what}"
-        why.setdefault(does, []).append(one.why)
-    for does, reasons in why.items():
-        console.say(f"would {does}: {'; '.join(reasons)}")
     if json:
         sys.stdout.write(json_format.dumps(planned.document(), indent=2) + "\n")
     else:
         sys.stdout.write("".join(f"{line}\n" for line in planned.lines))
-    refused = any(not one.needs_consent for one in planned.obstacles)
-    return exitcodes.USAGE if refused else exitcodes.DONE
+    sys.stdout.flush()
+    return would_end(planned.refusal(consent_without_asking(i_accept_data_loss)))

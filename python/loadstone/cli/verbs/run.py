@@ -109,6 +109,7 @@ class _JobRun:
         from loadstone.api.one_run import request_of
         from loadstone.api.studies.lists import prepare_list
         from loadstone.cli.running import probing, several_runs
+        from loadstone.cli.running.consent import consent_without_asking, would_end
 
         seconds = None if self.probe is None else probing.read_budget(self.probe)
         if self.run_options.on_hosts() is not None:
@@ -125,5 +126,7 @@ class _JobRun:
             say=console.say,
         )
         if self.dry_run and seconds is not None:
-            return probing.dry_runs(listed, seconds, as_json=self.run_options.json)
+            probing.dry_runs(listed, seconds, as_json=self.run_options.json)
+            consent = consent_without_asking(self.run_options.i_accept_data_loss)
+            return would_end(listed.refusal(consent))
         return several_runs.execute(listed, self.run_options, seconds)
