@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.errors import InputError, LoadstoneError, Where, raise_all
 from loadstone.experiment.amounts import size_bytes, time_s
 from loadstone.experiment.file import AS_IS, layout_of
+from loadstone.experiment.loads import says_io_size
 from loadstone.formats.fio.override import with_options
 from loadstone.formats.fio.table import BY_NAME
 from loadstone.messages import make_error, say
@@ -130,7 +131,8 @@ def changed(
                 share = _share(str(level.value), where)
                 # Whole blocks of 1 MiB: any block size divides it.
                 size = max(1 << 20, int(of * share) >> 20 << 20)
-                sized = workload.with_size(Amount(bytes=size))
+                own = next(one for one in whole.patterns if one.name == pattern)
+                sized = workload.with_size(Amount(bytes=size), io_size_stays=says_io_size(own, whole))
                 workload = sized.model_copy(update={"notes": workload.notes})
             elif factor.what == "allocation" and level.value in UNALLOCATED:
                 workload = _unallocated(workload, str(level.value), where)

@@ -55,7 +55,7 @@ def workload_of(
         if targets:
             workload = _on_targets(workload, targets, Where(str(file), option=targets_key))
         # What the experiment's own file asks for needs no note that it was asked for.
-        return _for_all(workload, whole).model_copy(update={"notes": notes})
+        return _for_all(workload, whole, pattern).model_copy(update={"notes": notes})
     except LoadstoneError as error:
         raise error.elsewhere(lambda known: known or where) from error
 
@@ -87,9 +87,16 @@ def _on_targets(workload: Workload, targets: Sequence[str], place: Where) -> Wor
     return moved.model_copy(update={"jobs": tuple(jobs)})
 
 
-def _for_all(workload: Workload, whole: ExperimentFile) -> Workload:
+def says_io_size(pattern: ExperimentPattern, whole: ExperimentFile) -> bool:
+    """Return whether the file says how much a pattern moves, apart from its size."""
+    options = {*pattern.options, *(factor.option for factor in whole.factors)}
+    return bool(options.intersection(("io_size", "io_limit")))
+
+
+def _for_all(workload: Workload, whole: ExperimentFile, pattern: ExperimentPattern) -> Workload:
     if whole.size is not None:
-        workload = workload.with_size(Amount(bytes=size_bytes(whole.size)))
+        size = Amount(bytes=size_bytes(whole.size))
+        workload = workload.with_size(size, io_size_stays=says_io_size(pattern, whole))
     if whole.runtime is not None:
         workload = workload.with_runtime(int(time_s(whole.runtime) * SECOND_NS))
         jobs = tuple(job.changed({"limits.time_based": True}) for job in workload.jobs)

@@ -256,8 +256,11 @@ class Workload(FrozenModel):
         jobs = [job.changed({"limits.runtime_ns": runtime_ns}) for job in self.jobs]
         return self._with(jobs, say("workload.change.runs_at_most", runtime=f"{runtime_ns / 1e9:g}"))
 
-    def with_size(self, size: Amount) -> Workload:
-        """Let every job use this much of its targets. Raises InputError where it has no effect."""
+    def with_size(self, size: Amount, *, io_size_stays: bool = False) -> Workload:
+        """Let every job use this much of its targets. Raises InputError where it has no effect.
+
+        It moves as much, too, whatever it was to move before, but for `io_size_stays`.
+        """
         if not (size.bytes or size.percent):
             raise make_error(InputError, "workload.change.size")
         for job in self.jobs:
@@ -268,7 +271,10 @@ class Workload(FrozenModel):
                     where=job.at("placement.filesize_bytes"),
                     name=job.name,
                 )
-        jobs = [job.changed({"placement.size": size, "limits.io_size": None}) for job in self.jobs]
+        changes: dict[str, Any] = {"placement.size": size}
+        if not io_size_stays:
+            changes["limits.io_size"] = None
+        jobs = [job.changed(changes) for job in self.jobs]
         amount = f"{size.percent:g}%" if size.percent is not None else units.size(size.bytes)
         return self._with(jobs, say("workload.change.uses", amount=amount))
 
