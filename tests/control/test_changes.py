@@ -150,7 +150,7 @@ def test_restore_puts_back_what_a_killed_process_left(places: Places) -> None:
     changes.set("io_scheduler", "sda", "none")
     changes.set("governor", "policy0", "performance")
     abandon(changes)
-    with pytest.raises(RefusedError, match="a run that was killed has left it changed"):
+    with pytest.raises(RefusedError, match="an earlier run, killed or unable to put it back"):
         changing(places).set("governor", "policy0", "powersave")
     done = restore(machine.controls(places[0]), places[1])
     assert [(str(one), one.outcome) for one in done] == [
@@ -253,7 +253,7 @@ def test_what_the_kernel_resets_with_a_setting_is_kept_from_others_too(
         with pytest.raises(RefusedError, match=f"process {pid} uses it and will put it back"):
             changing(places).set(*second)
         assert machine.snapshot(places[0]) != before
-    with pytest.raises(RefusedError, match="a run that was killed has left it changed"):
+    with pytest.raises(RefusedError, match="an earlier run, killed or unable to put it back"):
         changing(places).set(*second)
     (done,) = restore(machine.controls(places[0]), places[1])
     assert done.outcome is ChangeOutcome.RESTORED
@@ -496,7 +496,8 @@ def test_a_command_that_cannot_be_undone_is_kept_until_somebody_says_to_forget_i
     for _ in range(2):
         [done] = restore(machine.controls(places[0]), places[1])
         assert done.outcome is ChangeOutcome.FAILED
-        assert str(done).endswith("ended with 3: no way")
+        command = "`echo no way >&2; exit 3`"
+        assert str(done) == f"command of mark: NOT undone: mark: {command} ended with 3: no way"
     [done] = restore(machine.controls(places[0]), places[1], force=True)
     assert done.is_well
     assert str(done).endswith(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 from loadstone.control import change_journal, orphans
 from loadstone.control.all_controls import Controls
 from loadstone.control.change_journal import Change, ChangeJournal
+from loadstone.control.commands import CommandPair
 from loadstone.control.control_kind import Setting
 from loadstone.errors import LoadstoneError, RefusedError, RunError
 from loadstone.messages import make_error, say
@@ -74,6 +75,9 @@ class Restored:
                 return say("control.restore.rebooted", setting=setting)
             case ChangeOutcome.GONE:
                 return f"{setting}: {self.why}" if self.why else say("control.restore.gone", setting=setting)
+        if self.setting.control == CommandPair.name:
+            # What it was before is the command that failed, which the reason names.
+            return say("control.restore.not_undone", setting=setting, reason=self.why)
         return say("control.restore.failed", setting=setting, before=self.before, reason=self.why)
 
 

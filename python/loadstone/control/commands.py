@@ -56,5 +56,5 @@ class CommandPair(Control):
                 subject=subject,
                 command=value,
                 code=done.returncode,
-                output=words,
+                output=f": {words}" if words else "",
             )
