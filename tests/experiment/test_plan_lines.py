@@ -121,3 +121,35 @@ def test_a_factor_without_effect_is_refused_in_a_fraction_too(tmp_path: Path) ->
     path.write_text(in_vain.replace("levels = [0, 1]", "levels = [1, 2]", 1))
     with pytest.raises(InputError, match="randrepeat = 0, 1 makes no difference"):
         announce(prepare(path))
+
+
+def test_what_a_pattern_moves_is_kept_beside_the_size_of_all(tmp_path: Path) -> None:
+    """`size` of the experiment took io_size of a pattern away: each run wrote twice what its file says."""
+    text = FILE.format(runtime="1s", more='size = "8m"', factor=DEPTH).replace('runtime = "1s"\n', "")
+    path = tmp_path / "x.toml"
+    path.write_text(text.replace('rw = "randread"', 'rw = "randwrite"'))
+    assert announce(prepare(path)).most_written_bytes == 4 * (8 << 20)
+    with_io_size = path.read_text().replace('size = "1m" }', 'size = "1m", io_size = "2m" }')
+    path.write_text(with_io_size)
+    assert announce(prepare(path)).most_written_bytes == 4 * (2 << 20)
+    shares = 'kind = "cache_share"\nof = "64m"\nlevels = ["25%", "50%"]'
+    path.write_text(with_io_size.replace(DEPTH, shares))
+    prepared = prepare(path)
+    assert announce(prepared).most_written_bytes == 4 * (2 << 20)
+    sizes = {job.placement.size.bytes for one in prepared.nexts for job in one.workload.jobs}  # type: ignore[union-attr] # each has one
+    assert sizes == {16 << 20, 32 << 20}
+
+
+def test_a_factor_that_a_key_for_all_runs_overrides_is_told_so(tmp_path: Path) -> None:
+    """*Vary something that the load uses*, it said: the load did, but `size` of the file was for all runs."""
+    pattern = 'options = { ioengine = "null", rw = "randread", bs = "4k", size = "1m" }'
+    text = FILE.replace("{{", "{").replace("}}", "}").replace(pattern, 'workload = "iometer-video-on-demand"')
+    factor = 'parameter = "size"\nlevels = ["4m", "8m"]'
+    path = tmp_path / "x.toml"
+    more = f'size = "8m"\ntargets = ["{tmp_path}/data"]'
+    path.write_text(text.replace("{runtime}", "1s").replace("{more}", more).replace("{factor}", factor))
+    with pytest.raises(InputError, match="size = 4m, 8m makes no difference") as refusal:
+        announce(prepare(path))
+    assert (
+        refusal.value.hint == "`size` of the file is for all runs, in place of size: leave one of the two out"
+    )

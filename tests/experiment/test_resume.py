@@ -312,6 +312,34 @@ def test_what_is_missing_takes_as_long_as_what_was_done(tmp_path: Path) -> None:
 
 
 @pytest.mark.in_turn
+def test_a_used_budget_is_told_and_a_larger_one_goes_on(tmp_path: Path) -> None:
+    """A larger budget was advised and refused: it changed the file. What was used of it was not told."""
+    text = FILE.replace("repeats = 2", 'repeats = 2\nbudget = { time = "20s" }')
+    host, path, out = MachineOfFiles(tmp_path), written(tmp_path, text), tmp_path / "out"
+
+    def of_took(took_s: float) -> PlannedExperiment:
+        stopped = open_stopped(out, prepare(path))
+        session = stopped.document.sessions[0].model_copy(update={"took_s": took_s})
+        document = stopped.document.model_copy(update={"sessions": (session,)})
+        return PlannedExperiment(prepare(path), dataclasses.replace(stopped, document=document))
+
+    interrupt(host, path, out, runs=3)
+    assert "the budget of 20 s has 11 s left: about 3 of 5 missing runs fit" in in_lines(of_took(9.0))
+    assert "has 2 s left, and a run takes about 6 s. Allow a larger one in [budget]" in in_lines(
+        of_took(18.0)
+    )
+    written(tmp_path, text.replace('"20s"', '"1h"').replace("[1, 4]", "[1, 8]"))
+    with pytest.raises(InputError, match="is not the file that the experiment began with"):
+        open_stopped(out, prepare(path))
+    written(tmp_path, text.replace('"20s"', '"1h"'))
+    assert "budget" not in in_lines(of_took(18.0))
+    outcome = host.run(prepare(path), out, stopped=open_stopped(out, prepare(path)))
+    assert outcome.document.budget.time_s == 3600
+    assert [run.name for run in outcome.document.runs if run.started is None] == []
+    assert open_stopped(out, prepare(path)).document.budget.time_s == 3600
+
+
+@pytest.mark.in_turn
 def test_another_file_does_not_go_on(tmp_path: Path) -> None:
     host, path, out = MachineOfFiles(tmp_path), written(tmp_path), tmp_path / "out"
 

@@ -427,7 +427,8 @@ def test_what_has_no_figure_is_told_with_its_reason() -> None:
     not_begun = replace(told, failed={}, record=whole.record.model_copy(update={"runs": runs}))
     assert [line for line in tables.missing(not_begun) if "no run of it was begun" in line] == [
         f"4k random read, governor={governor}, cache=dropped: no data: no run of it was begun: "
-        "allow a larger budget, or `loadstone experiment resume`"
+        "`loadstone experiment resume` does it. Where the budget ended before it, allow a larger one in "
+        "[budget] of the file"
         for governor in ("powersave", "performance")
     ]
 

@@ -21,7 +21,13 @@ from loadstone.api.studies.ended import EndedStudy
 from loadstone.api.studies.prepared_study import StudyMeans, result_document
 from loadstone.bundle import experiment as on_disk
 from loadstone.errors import BundleError, InputError, RefusedError, RunError
-from loadstone.experiment.announce import announce, check_levels, planned_s, prepared_or_all_mistakes
+from loadstone.experiment.announce import (
+    announce,
+    check_levels,
+    over_budget_of_rest,
+    planned_s,
+    prepared_or_all_mistakes,
+)
 from loadstone.experiment.announcement_lines import lines
 from loadstone.experiment.prepared import ReadOptionsOfExperiment, why_refused
 from loadstone.experiment.recorded_times import RecordedTimes, recorded
@@ -132,6 +138,8 @@ class PlannedExperiment:
         announcement.recorded = self._recorded
         if self.stopped is not None:
             announcement.begun, announcement.rehearsal = True, RehearsalSize()
+        if announcement.recorded is not None:
+            announcement.over_budget = over_budget_of_rest(self.prepared, announcement.recorded)
         looked_at: set[str] = set()
         for plan in announcement.plans.values():
             for one in obstacles_of(plan, looked_at):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
-    from loadstone.experiment.file import ExperimentFactor
+    from loadstone.experiment.file import ExperimentFactor, ExperimentFile
     from loadstone.experiment.prepared import PreparedExperiment, ReadOptionsOfExperiment
     from loadstone.experiment.recorded_times import RecordedTimes
     from loadstone.plan.model import Plan
@@ -46,6 +46,8 @@ LAYOUT_S: Final = 2.0
 """Building a layout and taking it down, on devices that need no sync; large ones take longer."""
 LEVEL_S: Final = 0.1
 """Setting a level once and putting it back."""
+OF_ALL_RUNS: Final = {"runtime": "runtime", "ramp": "ramp", "ramp_time": "ramp", "size": "size"}
+"""Options and parameters that a key of the file sets for all runs."""
 RUN_S: Final = 60.0
 """Of runs that end by bytes."""
 FORMAT = 1
@@ -309,6 +311,25 @@ def _over_budget(announcement: Announcement) -> str | None:
     return None
 
 
+def over_budget_of_rest(prepared: PreparedExperiment, recorded: RecordedTimes) -> str | None:
+    """Say how many of the runs that are missing fit into what earlier sessions left of the budget."""
+    budget_s, rest_s = prepared.document.budget.time_s, recorded.rest_s
+    if budget_s is None or not rest_s or recorded.took_s + rest_s <= budget_s:
+        return None
+    left_s, each_s = max(0.0, budget_s - recorded.took_s), rest_s / recorded.missing
+    budget, left = units.whole_seconds(budget_s), units.whole_seconds(left_s)
+    if left_s < each_s:
+        each = units.whole_seconds(each_s)
+        return say("experiment.budget.no_rest_fits", budget=budget, left=left, each=each)
+    return say(
+        "experiment.budget.rest_fits",
+        budget=budget,
+        left=left,
+        count=int(left_s / each_s),
+        missing=recorded.missing,
+    )
+
+
 def _that_fit(prepared: PreparedExperiment, budget_s: float) -> str:
     """Say how many runs fit, and whether that is one of each combination."""
     ends = accumulate(prepared.lengths_s or ())
@@ -336,10 +357,19 @@ def _without_effect(
                 InputError,
                 "experiment.factor.no_difference",
                 where=Where(str(prepared.path), option=f"factors.{factor.name}.levels"),
-                hint=None if not changed else say("experiment.factor.why_none", reasons="; ".join(changed)),
+                hint=_why_none(prepared.varied, factor, changed),
                 what=factor.option or factor.parameter or factor.what,
                 levels=names,
             )
+
+
+def _why_none(whole: ExperimentFile, factor: ExperimentFactor, changed: Sequence[str]) -> str | None:
+    """Say what takes the effect away: a key of the file for all runs, or what is done another way."""
+    name = str(factor.option or factor.parameter)
+    key = OF_ALL_RUNS.get(name)
+    if key is not None and getattr(whole, key) is not None:
+        return say("experiment.factor.of_all_runs", name=name, key=key)
+    return None if not changed else say("experiment.factor.why_none", reasons="; ".join(changed))
 
 
 def _twins(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import platform
+import tomllib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -266,13 +267,17 @@ def _study_request(
 def open_stopped(path: Path, prepared: PreparedExperiment) -> StoppedExperiment:
     """Open an experiment that ended before its last run. Raises InputError where its file changed since."""
     seal_then, document = _seal(path), on_disk.read(path)
-    if blake3(prepared.content).hexdigest() != document.file_blake3:
-        raise make_error(
-            InputError, "experiment.again.other_file", where=Where(str(prepared.path)), path=path
-        )
     study = study_on_disk.read(path)
+    if blake3(prepared.content).hexdigest() != document.file_blake3:
+        own = study.inputs.get(document.file)
+        if own is None or not _differ_in_budget(members.content(path, own), prepared.content):
+            raise make_error(
+                InputError, "experiment.again.other_file", where=Where(str(prepared.path)), path=path
+            )
+        # Its runs are what they were: more of them may be done now.
+        document = document.model_copy(update={"budget": prepared.document.budget})
     for name, file in study.inputs.items():
-        now = prepared.inputs.get(name)
+        now = None if name == document.file else prepared.inputs.get(name)
         if now is not None and now != members.content(path, file):
             raise make_error(InputError, "experiment.again.other_input", where=Where(name))
     planned, prepared_names = (
@@ -298,6 +303,16 @@ def open_stopped(path: Path, prepared: PreparedExperiment) -> StoppedExperiment:
     return StoppedExperiment(
         path, attempts.with_attempts(document, points, spoilt), earlier, notes, seal_then
     )
+
+
+def _differ_in_budget(before: bytes, now: bytes) -> bool:
+    """Return whether two texts of an experiment's file have another budget, and all else alike."""
+    try:
+        tables = [tomllib.loads(text.decode()) for text in (before, now)]
+    except ValueError:
+        return False
+    first, second = ({key: one[key] for key in one if key != "budget"} for one in tables)
+    return first == second
 
 
 def _spoilt(one: Done, studied: Sequence[str]) -> attempts.Disturbance | None:
