@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import loadstone
+from loadstone.analysis.histogram import BUCKETS, Histogram, lows_of
+from loadstone.analysis.statistics.significance import BUCKET_ERROR, Sample, of_runs
 from loadstone.audit.case import Case, JobRequest, OpMeasurement
 from loadstone.comparison import pairing
 from loadstone.comparison.compare import compare
+from loadstone.comparison.matrix import together
+from loadstone.comparison.measured_values import TailSample, rounding_error
+from loadstone.comparison.metric import BANDWIDTH, CLAT_P99, IOPS, Metric
 from loadstone.comparison.pattern_name import pattern
 from loadstone.comparison.side import side as read_side
 from loadstone.report.comparison.words import headline
@@ -296,3 +304,60 @@ def test_with_other_block_sizes_a_side_is_faster_where_both_rates_are(
     assert [effects["IOPS"], effects["bandwidth"]] == judgements
     assert effects["latency mean"] == "unknown"
     assert ("cannot say: block sizes or rates differ" in headline(made)) == (factor == 1.0)
+
+
+def test_a_percentile_of_repeats_is_that_of_all_their_ios() -> None:
+    """A study's page had that of all I/Os, the comparison the mean of the runs': two values of one name."""
+    lows, samples, whole = lows_of(np.arange(BUCKETS)), [], Histogram.empty()
+    for slow_ns, count in ((1_000_000, 5_000), (9_000_000, 20_000)):
+        buckets = np.searchsorted(lows, [100_000, slow_ns], side="right") - 1
+        counts = np.array([count * 49, count])
+        whole += Histogram.of(buckets, counts)
+        own = Histogram.of(buckets, counts).percentile(99.0)
+        assert own is not None
+        samples.append(TailSample(float(own), 10.0, 20.0, percent=99.0, counted=(buckets, counts)))
+    joined = together(samples)
+    of_all, mean = whole.percentile(99.0), of_runs(samples)
+    assert of_all is not None
+    assert joined.value == of_all > 1.5 * mean.value
+    assert mean.error is not None
+    assert joined.error == pytest.approx(mean.error * of_all / mean.value)
+    assert (joined.runs, joined.freedom) == (2, 1)
+    assert together(samples[:1]) == samples[0]
+    printed = [Sample(one.value, None, None) for one in samples]
+    assert together(printed).value == mean.value, "a tool that printed no histogram"
+
+
+@pytest.mark.parametrize(
+    ("values", "metric", "unit"),
+    [
+        ([12_300, 12_500, 12_000], IOPS, 100),  # 12.3k, 12.5k, 12k
+        ([12_345.67, 12_345.6], IOPS, 0.01),
+        ([2000, 2000], IOPS, 100),  # A figure may end with zeros: of two digits at least.
+        ([48.1 * 2**20, 48.3 * 2**20], BANDWIDTH, 0.1 * 2**20),
+        ([412e6, 415e6], BANDWIDTH, 1e6),
+    ],
+)
+def test_the_least_error_of_printed_figures_is_that_of_their_last_digit(
+    values: list[float], metric: Metric, unit: float
+) -> None:
+    """It was that of a bucket of a histogram, 0.46 %, however finely they were printed."""
+    assert rounding_error(values, metric) == pytest.approx(unit / 12**0.5)
+    alike = together([Sample(values[0], None, None)] * 2, metric)
+    assert alike.error == pytest.approx(rounding_error(values[:1], metric))
+
+
+def test_the_least_error_of_printed_percentiles_is_that_of_a_bucket() -> None:
+    assert rounding_error([1_234_567.0, 1_234_567.0], CLAT_P99) == pytest.approx(BUCKET_ERROR * 1_234_567)
+
+
+def test_a_gate_names_a_rate_once_whatever_its_unit(tmp_path: Path) -> None:
+    """IOPS and bandwidth of one block size are one fact, and were two reasons."""
+    for at, factor in enumerate((1.0, 1.01, 0.99)):
+        of_fio(tmp_path / "a" / f"{at}.json", factor)
+        of_fio(tmp_path / "b" / f"{at}.json", factor * 0.6)
+    told = loadstone.compare(tmp_path / "a", tmp_path / "b").decide()
+    assert told.outcome == "regression"
+    rates = [one for one in told.why if "bandwidth is" in one or "IOPS is" in one]
+    assert len(rates) == 1
+    assert re.search(r"(bandwidth|IOPS) is worse by (39\.\d|40) %", rates[0])

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
+import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
 
 from loadstone import units
-from loadstone.analysis.study import repeats
+from loadstone.analysis.histogram import BUCKETS, Histogram, lows_of
 from loadstone.analysis.study.curve import curves, limit
 from loadstone.analysis.study.document import document, schema
 from loadstone.analysis.study.pooled import pooled
@@ -31,7 +32,7 @@ from loadstone.report.study import curve as study_curve
 from loadstone.report.study import curve_charts as study_curve_charts
 from loadstone.report.study import page as study_page
 from loadstone.report.study import terminal as study_terminal
-from loadstone.report.study.repeat_errors import with_own_errors
+from loadstone.report.study.repeat_errors import told_lines
 from loadstone.study.controller import Next
 from loadstone.study.curve import VDBENCH_PERCENTS, CurveController, CurveOptions
 from loadstone.study.repeat import RepeatController
@@ -320,12 +321,30 @@ def test_a_mean_of_runs_has_one_error_in_matrix_and_table(
     together = pooled(lines)
     assert together is not None
     known: dict[float, int | None] = {50.0: None, 99.0: None, 99.9: None}
-    (whole,) = repeats.lines([run(dataclasses.replace(one, percentiles_ns=known)) for one in lines])
-    row = study_terminal.repeated_rows(with_own_errors([whole]))[0]
+    runs = [run(dataclasses.replace(one, percentiles_ns=known)) for one in lines]
+    row = study_terminal.repeated_rows(told_lines(runs))[0]
     cells = [one.replace("\N{NO-BREAK SPACE}", " ") for one in row]
     assert units.with_error(together.iops, "count").replace("\N{NO-BREAK SPACE}", " ") == text
     assert cells[2:4] == [text, reach]
     assert cells[-1] == "± 6"
+
+
+def test_a_percentile_of_runs_is_one_in_matrix_and_table() -> None:
+    """The matrix had that of all I/Os, the table the mean of the runs' own."""
+    lows, figures = lows_of(np.arange(BUCKETS)), []
+    for slow_ns, count in ((1_000_000, 5_000), (9_000_000, 20_000)):
+        buckets = np.searchsorted(lows, [100_000, slow_ns], side="right") - 1
+        histogram = Histogram.of(buckets, np.array([count * 49, count]))
+        own = {percent: histogram.percentile(percent) for percent in (50.0, 99.0, 99.9)}
+        figures.append(dataclasses.replace(measured(100.0), histogram=histogram, percentiles_ns=own))
+    together = pooled(figures)
+    assert together is not None
+    assert together.percentiles_ns[99.0] == pytest.approx(9_000_000, rel=0.02)
+    rows = study_terminal.repeated_rows(told_lines([run(one) for one in figures]))
+    (row,) = [row for row in rows if row[1] == "latency, p99"]
+    cells = [one.replace("\N{NO-BREAK SPACE}", " ") for one in row]
+    assert cells[2].startswith("9 "), "and not 5 ms"
+    assert [cell.split()[1] for cell in cells[4:6]] == ["ms", "ms"]
 
 
 def test_repeats_of_one_rate_have_an_axis_that_can_be_read() -> None:

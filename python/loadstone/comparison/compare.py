@@ -207,7 +207,7 @@ def _jobs(cell: Repeats) -> dict[OfJob, Value]:
         samples = [value for value in known if isinstance(value, Sample)]
         pairs = [value for value in known if not isinstance(value, Sample)]
         if samples:
-            values[key] = matrix.together(samples)
+            values[key] = matrix.together(samples, key[2])
         elif pairs:
             values[key] = (sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs))
     return values

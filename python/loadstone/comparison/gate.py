@@ -101,7 +101,7 @@ def gate(
     if worse:
         reasons = [
             f"{one.pattern}: {one.metric.name} is worse by {_percent(abs(one.contrast.change))}"
-            for one in worse
+            for one in _once(worse)
             if one.contrast is not None
         ]
         return Gate("regression", tuple(reasons), detect)
@@ -113,11 +113,18 @@ def gate(
     weak = [one for one in known if one.power < ENOUGH]
     untested = {one.pattern for one in effects} - {one.pattern for one in known}
     if weak or untested:
-        reasons = [_unrepeated(one) for one in effects if one.judgement == "unrepeated" and _is_worse(one)]
+        unrepeated = [one for one in effects if one.judgement == "unrepeated" and _is_worse(one)]
+        reasons = [_unrepeated(one) for one in _once(unrepeated)]
         reasons += [_weak(one, detect) for one in weak]
         reasons += [f"{pattern}: no rate and no latency on both sides" for pattern in sorted(untested)]
         return Gate("not_detectable", tuple(reasons), detect)
     return Gate("passed", (), detect)
+
+
+def _once(worse: Sequence[Effect]) -> list[Effect]:
+    """Leave out the other rate of a load of one block size: it is the same reason in another unit."""
+    firsts = {(one.row, one.side) for one in worse if one.first}
+    return [one for one in worse if not (one.again and (one.row, one.side) in firsts)]
 
 
 def _is_worse(one: Effect) -> bool:

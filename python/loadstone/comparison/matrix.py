@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.analysis.statistics import significance as statistics
 from loadstone.analysis.statistics.significance import Contrast, Sample
 from loadstone.comparison import single_runs
+from loadstone.comparison.measured_values import of_all_ios, rounding_error
 from loadstone.comparison.metric import (
     AT_PERCENT,
     BANDWIDTH,
@@ -116,8 +117,8 @@ def entry(cell: Repeats, metric: Metric) -> SideValue | None:
     samples = [value for value in known if isinstance(value, Sample)]
     if samples:
         return SideValue(
-            together(samples), len(samples), len(invalid), why,
-            each=tuple(one.value for one in samples), freedom=freedom_of(samples),
+            together(samples, metric), len(samples), len(invalid), why,
+            each=tuple(one.value for one in samples), freedom=freedom_of(samples, metric),
         )  # fmt: skip
     pairs = [value for value in known if not isinstance(value, Sample)]
     if pairs:
@@ -127,11 +128,21 @@ def entry(cell: Repeats, metric: Metric) -> SideValue | None:
     return SideValue(None, 0, len(invalid), why, sum(raw) / len(raw)) if raw else None
 
 
-def together(samples: Sequence[Sample]) -> Sample:
+def together(samples: Sequence[Sample], metric: Metric | None = None) -> Sample:
     """Return repeats as one: the error is their spread, and never below what they tell of themselves.
 
-    A run that was copied is no repeat, and copies do not differ.
+    A run that was copied is no repeat, and copies do not differ. A percentile is that of all I/Os of the
+    runs, as on the page of a study, where these have histograms; else the mean of what was printed.
     """
+    mean = _mean(samples, metric)
+    of_all = of_all_ios(samples)
+    if not of_all or not mean.value:
+        return mean
+    error = None if mean.error is None else mean.error * of_all / mean.value
+    return replace(mean, value=of_all, error=error)
+
+
+def _mean(samples: Sequence[Sample], metric: Metric | None) -> Sample:
     mean = statistics.of_runs(samples)
     within = [None if one.bound else one.error for one in samples]
     known = [error for error in within if error is not None]
@@ -139,18 +150,19 @@ def together(samples: Sequence[Sample]) -> Sample:
         return mean
     if len(known) < len(samples):
         # Without an error of its own: a percentile of a bucket, or a figure that was printed rounded.
-        return replace(mean, error=max(mean.error or 0.0, statistics.BUCKET_ERROR * mean.value))
+        least = rounding_error([one.value for one in samples], metric)
+        return replace(mean, error=max(mean.error or 0.0, least))
     own = math.sqrt(sum(error**2 for error in known)) / len(known)
     return replace(mean, error=max(mean.error or 0.0, own))
 
 
-def freedom_of(samples: Sequence[Sample]) -> float | None:
+def freedom_of(samples: Sequence[Sample], metric: Metric | None = None) -> float | None:
     """Return of how many degrees of freedom the error of repeats is known.
 
     A test takes those of their spread alone, and so never finds too much. Where the error is what the runs
     tell of themselves, because they happen to lie nearer, many intervals tell it.
     """
-    whole = together(samples)
+    whole = _mean(samples, metric)
     if len(samples) == 1 or whole.error is None:
         return whole.freedom
     of_runs = [one.freedom for one in samples if one.freedom is not None and not one.bound]
@@ -187,7 +199,8 @@ def _of_row(at: int, row: PatternRow, side: int) -> Iterable[Effect]:
     if before is None or after is None:
         return
     first = first_metric(before, after) or (BANDWIDTH if before.first.large_blocks else IOPS)
-    alike = before.first.pattern == after.first.pattern
+    # Of one block size both rates say the same, also where one side does not tell its order or mix.
+    alike = not before.first.has_other_blocks(after.first)
     asked_alike = before.first.asked == after.first.asked
     for metric in SHOWN:
         a, b = entry(before, metric), entry(after, metric)

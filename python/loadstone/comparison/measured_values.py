@@ -6,14 +6,15 @@ Knows how estimates of a run, and figures of another tool, become samples. Compa
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
 
 from loadstone.analysis import estimate
-from loadstone.analysis.histogram import BUCKETS, MIN_BEYOND, values_of
+from loadstone.analysis.histogram import BUCKETS, MIN_BEYOND, Histogram, values_of
 from loadstone.analysis.statistics import significance as statistics
 from loadstone.analysis.statistics.significance import Sample
 from loadstone.bundle.layout import OPS
@@ -30,7 +31,9 @@ from loadstone.comparison.metric import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.latency import Latency
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from loadstone.audit.case import Case, Figure, OpMeasurement, RateSpread
 
 MOVING: Final = ("read", "write", "trim")
+BINARY: Final = (1, 1 << 10, 1 << 20, 1 << 30)
 SAME_WINDOW: Final = 0.02
 """A tool's mean and that of its intervals are this near each other where both are of one time."""
 
@@ -47,6 +51,49 @@ SAMPLES_AS_ONE: Final = 10.0
 LEAST_SAMPLES: Final = 2 * SAMPLES_AS_ONE
 CLOSED: Final = 0.1
 """Rate times mean latency is this near the depth where all I/Os were outstanding at all times."""
+
+
+@dataclass(frozen=True, slots=True)
+class TailSample(Sample):
+    """A percentile of one run, with the histogram it was read from: without the buckets that are empty."""
+
+    percent: float = 0.0
+    counted: tuple[NDArray[np.int64], NDArray[np.int64]] | None = field(
+        default=None, compare=False, repr=False
+    )
+
+
+def of_all_ios(samples: Sequence[Sample]) -> float | None:
+    """Return the percentile of all I/Os of several runs together; None where not all have a histogram."""
+    tails = [one for one in samples if isinstance(one, TailSample)]
+    counted = [one.counted for one in tails if one.counted is not None]
+    if len(counted) < max(2, len(samples)):
+        return None
+    buckets, counts = (np.concatenate(part) for part in zip(*counted, strict=True))
+    return Histogram.of(buckets, counts).percentile(tails[0].percent)
+
+
+def rounding_error(values: Sequence[float], metric: Metric | None) -> float:
+    """Return the standard error that printed figures have by the digits that they were printed with.
+
+    A figure lies anywhere within a unit of its last digit: that of the one printed most finely, and no more
+    than its second digit, as a figure may end with zeros. Bandwidth may be printed in KiB, MiB or GiB.
+    Percentiles that a tool printed are limits of its buckets, as ours are.
+    """
+    units = BINARY if metric is not None and metric.quantity == "bytes_per_s" else (1,)
+    last = max(unit * min(_last_digit(value / unit) for value in values) for unit in units)
+    by_digits = last / math.sqrt(12)
+    if metric is None or metric in (*AT_PERCENT.values(), *CLAT_AT_PERCENT.values()):
+        return max(by_digits, statistics.BUCKET_ERROR * sum(values) / len(values))
+    return by_digits
+
+
+def _last_digit(value: float) -> float:
+    """Return the unit of the last digit of a figure that was printed."""
+    exponent = Decimal(f"{value:.10g}").normalize().as_tuple().exponent
+    second = math.floor(math.log10(abs(value))) - 1 if value else 0
+    return float(10.0 ** min(int(exponent), second))
+
 
 Value = Sample | tuple[int, int]
 """Of failures (failed, all), of everything else the sample."""
@@ -101,21 +148,34 @@ def _values(summary: Summary, total: Total, op: str, stats: OpTotals, tails: Tai
 
 def _percentiles(lat: Latency | None, errors: Mapping[float, float]) -> dict[Metric, Value | None]:
     values: dict[Metric, Value | None] = {}
+    counted = None if lat is None else _counted(lat)
     for percent, metric in AT_PERCENT.items():
         value = lat.percentile(percent) if lat is not None else None
         error = errors.get(percent)
         mean = None if lat is None else sample(lat.mean)
         known = None if error is None or value is None else error * value
-        # The same intervals: what they hide of the mean's error they hide of this.
-        values[metric] = None if value is None or mean is None else replace(mean, value=value, error=known)
+        values[metric] = None
+        if lat is not None and value is not None and mean is not None:
+            # The same intervals: what they hide of the mean's error they hide of this.
+            values[metric] = TailSample(
+                value, known, mean.freedom, widening=mean.widening, percent=percent, counted=counted
+            )
     return values
+
+
+def _counted(latency: Latency) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    used = np.flatnonzero(latency.histogram.counts)
+    return used, latency.histogram.counts[used]
 
 
 def _clat_percentiles(clat: Latency | None) -> dict[Metric, Value | None]:
     """Return them without errors: only repeats tell those."""
     known = {percent: None if clat is None else clat.percentile(percent) for percent in PERCENTILES}
+    counted = None if clat is None else _counted(clat)
     return {
-        metric: None if (value := known[percent]) is None else Sample(float(value), None, None)
+        metric: None
+        if (value := known[percent]) is None
+        else TailSample(float(value), None, None, percent=percent, counted=counted)
         for percent, metric in CLAT_AT_PERCENT.items()
     }
 

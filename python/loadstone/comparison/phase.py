@@ -296,15 +296,16 @@ def of_case(case: Case) -> dict[str, Any]:
     values = measured_values.of_case(case)
     known = [one.value for one in case.repeats]
     if case.source == "published" and len(known) > 1 and any(known):
-        # Its figure is the mean of runs that were all printed, of the one rate or of the other.
+        # Its figure is the mean of runs that were all printed, of the one rate or of the other. They are
+        # rounded: three that are alike are not known without an error.
+        printed_metric = BANDWIDTH if case.total.iops is None else IOPS
+        rounding = measured_values.rounding_error(known, printed_metric)
         for metric in (IOPS, BANDWIDTH):
             rate = values.get(metric)
             if isinstance(rate, Sample):
                 scale = rate.value / (sum(known) / len(known))
                 printed = statistics.of_runs([Sample(one * scale, None, None) for one in known])
-                # They are rounded: three that are alike are not known without an error.
-                least = statistics.BUCKET_ERROR * printed.value
-                values[metric] = replace(printed, error=max(printed.error or 0.0, least))
+                values[metric] = replace(printed, error=max(printed.error or 0.0, rounding * scale))
     requested_rates = (
         sum(job.rate_iops or 0.0 for job in case.jobs),
         sum(job.rate_bytes_per_s or 0.0 for job in case.jobs),

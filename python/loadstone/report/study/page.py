@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from loadstone import output, units
-from loadstone.analysis.study import repeats, run_figures
+from loadstone.analysis.study import run_figures
 from loadstone.analysis.study.curve import curves
 from loadstone.analysis.study.patterns import patterns
 from loadstone.analysis.study.rounds import rounds
@@ -46,7 +46,7 @@ from loadstone.report.study import effects as study_effects
 from loadstone.report.study import matrix as study_matrix
 from loadstone.report.study import rounds as study_rounds
 from loadstone.report.study import sweep as study_sweep
-from loadstone.report.study.repeat_errors import with_own_errors
+from loadstone.report.study.repeat_errors import by_run, told_lines
 from loadstone.report.study.terminal import (
     HEADINGS,
     NO_DATA,
@@ -237,7 +237,7 @@ def _parts(whole: StudyPage) -> list[PageSection]:
     if study.kind == "list":
         specs = _some(study_charts.rate_of_runs(runs), study_charts.latency_of_runs(runs))
         sections.append(PageSection(say("report.heading.side_by_side"), [], [], specs))
-        if found_repeats := repeats.by_run(run_figures.sound(runs)):
+        if found_repeats := by_run(run_figures.sound(runs)):
             sentences = [one for run, lines in found_repeats.items() for one in apart(lines, run)]
             rows = [row for run, lines in found_repeats.items() for row in repeated_rows(lines, run)]
             drawn = _some(study_effects.passes(patterns(runs)))
@@ -325,7 +325,7 @@ def _rounds(whole: StudyPage) -> list[PageSection]:
 
 
 def _repeats(runs: Sequence[RunFigures]) -> PageSection:
-    lines = with_own_errors(repeats.lines(run_figures.sound(runs)))
+    lines = told_lines(run_figures.sound(runs))
     specs = [study_charts.rate_of_repeats(line) for line in lines]
     tables = [ArticleTable(REPEATED, repeated_rows(lines), names=2)] if lines else []
     specs.append(study_charts.latency_of_runs(runs))

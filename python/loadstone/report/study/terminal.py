@@ -21,7 +21,7 @@ from loadstone.report.run import data_sheet
 from loadstone.report.run.terminal import STYLES
 from loadstone.report.study import curve as study_curve
 from loadstone.report.study import sweep as study_sweep
-from loadstone.report.study.repeat_errors import with_own_errors
+from loadstone.report.study.repeat_errors import by_run, told_lines
 from loadstone.report.table_heads import table_heads
 from loadstone.report.verdict.words import NAMES
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from loadstone.bundle.study import Point, StudyRecord
     from loadstone.verdict import Kind
 
-REPEATED: Final = table_heads("", "", "mean_of_runs", "interval", "lowest", "highest", "own_error")
+REPEATED: Final = table_heads("", "", "of_all_runs", "interval", "lowest", "highest", "own_error")
 SHOWN: Final = (50.0, 99.0, 99.9)
 SPARE: Final = table_heads("p99.9", "p50", "max", "bandwidth", "mean", "verdict")
 """What goes where there is no room, in this order."""
@@ -62,9 +62,9 @@ def summary(study: StudyRecord, runs: Sequence[RunFigures], console: Console) ->
         console.print(say("report.results.nothing"))
     sound = run_figures.sound(runs)
     if study.kind == "repeat" and sound:
-        _repeats({"": with_own_errors(repeats.lines(sound))}, console)
-    elif study.kind == "list" and (by_run := repeats.by_run(sound)):
-        _repeats({run: with_own_errors(lines) for run, lines in by_run.items()}, console)
+        _repeats({"": told_lines(sound)}, console)
+    elif study.kind == "list" and (repeated := by_run(sound)):
+        _repeats(repeated, console)
     for name, row in data_sheet.best(runs):
         console.print(Text(f"{name}: {data_sheet.line(row)}"))
     for run in runs:
