@@ -478,3 +478,36 @@ def test_an_experiment_has_the_data_path_of_a_run(planted: ExperimentStory, tmp_
     assert "- network file system " in path
     assert "97.7 % of 118 MB/s each way" in path
     assert "As run first saw it." in path
+
+
+def test_a_rate_that_a_factor_requests_is_no_result_of_it() -> None:
+    """`rate_iops` at half was a worse IOPS, in orange, though nothing else was requested."""
+    factors = (("rate", ("1000", "500")), ("cache", ("kept", "dropped")))
+    made = table(factors, repeats=4, log=lambda levels, _: -0.7 * (levels["rate"] == "500"))
+    rows = tuple(replace(row, asked=(float(row.levels["rate"]), 0.0)) for row in made.rows)
+    whole = story(replace(made, rows=rows))
+    pattern = whole.effects.patterns[0]
+    requested, cache = (whole.effect(pattern, "iops", name, level) for name, level in (
+        ("rate", "500"), ("cache", "dropped"),
+    ))  # fmt: skip
+    assert requested is not None
+    assert cache is not None
+    assert (requested.judgement, cache.judgement) == ("requested", "alike")
+    assert words.told(requested).endswith("requested")
+    assert "rate sets the rate that is requested, which is no result" in words.headline(whole)
+    (rates, _) = tables.matrix(whole, ["iops"])
+    assert [cell.kind for cell in rates.lines[0].cells] == ["base", "requested"]
+    free = story(made).effect(pattern, "iops", "rate", "500")
+    assert free is not None
+    assert free.judgement == "worse", "a load that is not held to a rate"
+
+
+def test_in_a_fraction_a_factor_is_known_to_request_a_rate_too() -> None:
+    rows = [
+        Observation("r", at, 0.0, 0, {"rate": rate, "b": b}, "p", {}, asked=(float(rate), 0.0))
+        for at, (rate, b) in enumerate((("1000", "x"), ("500", "y")))
+    ]
+    table_of = Observations((Factor("rate", ("1000", "500")), Factor("b", ("x", "y"))), tuple(rows))
+    assert table_of.requests("rate", "p")
+    alike = Observations(table_of.factors, tuple(replace(row, asked=(9.0, 0.0)) for row in rows))
+    assert not alike.requests("rate", "p")

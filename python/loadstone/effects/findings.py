@@ -14,7 +14,7 @@ from loadstone.frozen_model import FrozenModel
 
 FORMAT: Final = 1
 
-EffectJudgement = Literal["better", "worse", "alike", "open", "confounded", "unknown"]
+EffectJudgement = Literal["better", "worse", "alike", "open", "confounded", "requested", "unknown"]
 Method = Literal["t", "welch", "bootstrap", "none"]
 DriftTaken = Literal["blocks", "blocks_and_line", "line", "nothing"]
 

@@ -41,7 +41,8 @@ def level_effect(
     alpha, margin, each, last = limits
     runs, model, known = one.runs, one.model, main.known
     name = table.factors[main.factor].name
-    judgement = _judged(one, name, known, _raw(known) if runs.again else p, alpha=alpha, margin=margin)
+    raw = _raw(known) if runs.again else p
+    judgement = _judged(one, name, known, raw, alpha=alpha, margin=margin, table=table)
     is_open = judgement == "open"
     could = (
         (None, None, None) if known is None else _could(one, known, math.log1p(margin), each, more=is_open)
@@ -105,10 +106,13 @@ def _judged(
     *,
     alpha: float,
     margin: float,
+    table: Observations,
 ) -> EffectJudgement:
     ends = None if known is None else known.interval()
     if known is None or ends is None or p is None:
         return "unknown"
+    if one.runs.metric in LARGER_IS_BETTER and table.requests(factor, one.runs.pattern):
+        return "requested"
     if p < alpha:
         if factor in one.model.design.cannot_part and one.model.design.taken_out == "nothing":
             return "confounded"

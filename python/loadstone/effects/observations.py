@@ -46,6 +46,8 @@ class Observation:
     """Which workload: the name of a matrix row."""
     metrics: Mapping[str, float]
     """By `MetricName`; what was not measured is absent, never zero."""
+    asked: tuple[float, float] = (0.0, 0.0)
+    """Operations and bytes per second that its load was to do at most; 0: no limit."""
     invalid: str | None = None
     """Why the verdict says that the number is not valid; None: nothing does. Excluded from every effect."""
 
@@ -77,3 +79,19 @@ class Observations:
     """In the order of the file; of those that it does not name, in the order that they came."""
     rarely: tuple[str, ...] = ()
     """Factors that are set rarely: within a block all runs of one of their levels follow each other."""
+
+    def requests(self, factor: str, pattern: str) -> bool:
+        """Return whether the levels of a factor ask for different rates: then a rate is no result of it."""
+        rates: dict[str, set[tuple[float, float]]] = {}
+        alone: dict[tuple[str, ...], set[tuple[float, float]]] = {}
+        for row in self.rows:
+            if row.pattern == pattern:
+                level = row.levels[factor]
+                others = tuple(value for name, value in row.levels.items() if name != factor)
+                rates.setdefault(level, set()).add(row.asked)
+                alone.setdefault(others, set()).add(row.asked)
+        if any(len(several) > 1 for several in alone.values()):
+            return True
+        # In a fraction nothing may differ in this factor alone.
+        every = [one for of_level in rates.values() for one in of_level]
+        return len(rates) > 1 and len(alone) == len(self.rows) and len(every) == len(set(every)) > 1

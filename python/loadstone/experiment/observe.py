@@ -70,6 +70,7 @@ def table(
                 levels=run.levels,
                 pattern=run.pattern,
                 metrics={name: values[name] for name in metric_names if name in values},
+                asked=_requested_rate(one),
                 invalid=not_held(run) or _invalid(one, document.studied),
             )
         )
@@ -87,6 +88,18 @@ def table(
         patterns=tuple(one.name for one in document.patterns),
         rarely=tuple(name for name in document.rarely if any(name == one.name for one in varied)),
     )
+
+
+def _requested_rate(figures: RunFigures) -> tuple[float, float]:
+    """Return what the Plan limits its rate to, operations and bytes per second; 0: nothing does."""
+    by_unit = {"ops": 0.0, "bytes": 0.0}
+    streams = () if figures.summary is None else figures.summary.measurement.plan.streams
+    for stream in streams:
+        tree_rate = stream.tree.rate if stream.tree is not None else None
+        for rate in (stream.pace.read, stream.pace.write, stream.pace.trim, tree_rate):
+            if rate is not None:
+                by_unit[rate.amount.unit] += rate.amount.per_second
+    return by_unit["ops"], by_unit["bytes"]
 
 
 def _invalid(figures: RunFigures, studied: Sequence[str]) -> str | None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 KINDS: Final[dict[str, CellKind]] = {
     "better": "better", "worse": "worse", "alike": "same", "open": "unknown", "confounded": "unknown",
-    "unknown": "unknown", "none": "none", "base": "base",
+    "requested": "unknown", "unknown": "unknown", "none": "none", "base": "base",
 }  # fmt: skip
 
 

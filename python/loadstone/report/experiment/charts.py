@@ -37,6 +37,7 @@ LOOKS: Final = {
     "alike": ("#444444", "square"),
     "open": ("#8a8a8a", "circle"),
     "confounded": ("#7a4a9e", "diamond"),
+    "requested": ("#8a8a8a", "circle"),
     "unknown": ("#8a8a8a", "cross"),
 }
 MAX_EFFECTS: Final = 30

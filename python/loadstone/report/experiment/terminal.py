@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 COLOURS: Final = {
     "better": "green", "worse": "dark_orange", "alike": "bold bright_black", "open": "bright_black",
-    "confounded": "magenta", "unknown": "bright_black", "none": "bright_black", "base": "",
+    "confounded": "magenta", "requested": "bright_black", "unknown": "bright_black",
+    "none": "bright_black", "base": "",
 }  # fmt: skip
 NARROW: Final = 100
 """Below this width levels stand below each other."""

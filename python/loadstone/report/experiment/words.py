@@ -31,9 +31,13 @@ KINDS: Final = {
     "alike": say("report.mark.no_difference"),
     "open": say("report.mark.not_significant"),
     "confounded": say("report.mark.follows_time"),
+    "requested": say("report.mark.requested"),
     "unknown": say("report.mark.cannot_say"),
 }
-MARKS: Final = {"better": "▲", "worse": "▼", "alike": "=", "open": "", "confounded": "⚠", "unknown": ""}
+MARKS: Final = {
+    "better": "▲", "worse": "▼", "alike": "=", "open": "", "confounded": "⚠", "unknown": "",
+    "requested": say("report.mark.requested"),
+}  # fmt: skip
 METHODS: Final = {
     "t": say("report.experiment.method_t"),
     "welch": say("report.experiment.method_welch"),
@@ -244,6 +248,8 @@ def _of_factor(story: ExperimentStory, factor: str, effects: Sequence[LevelEffec
         return clause + (_depending(story, most) or _others(apart, most))
     if any(one.judgement == "confounded" for one in effects):
         return say("report.answer.follows_time", factor=factor)
+    if effects and all(one.judgement == "requested" for one in effects):
+        return say("report.answer.requested", factor=factor)
     return _not_apart(story, factor, effects)
 
 
