@@ -263,20 +263,17 @@ def _check_there(job: Job, mine: list[Anchor]) -> None:
             expected=anchor.first_file,
             clear=job.setting("work.clear", "yes"),
         )
-    missing = None
     contents = {"files": anchor.has_files, "directories": anchor.has_directories, None: True}
     if not contents[needed]:
-        missing = anchor
-    elif len(mine) > 1 and not mine[1].has_directories:
-        needed, missing = "directories", mine[1]
-    if missing is not None:
         raise job.error(
             "plan.tree.nothing_there",
             "placement.targets",
             needed=needed,
-            path=missing.path,
+            path=anchor.path,
             clear=job.setting("work.clear", "yes"),
         )
+    if len(mine) > 1 and not mine[1].has_directories:
+        raise job.error("plan.tree.no_goal", "placement.targets", path=mine[1].path, operation=work.operation)
 
 
 def _operation(work: TreeWork, goal: int) -> plan.FileOperation:

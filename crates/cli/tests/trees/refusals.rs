@@ -277,3 +277,14 @@ fn a_stream_that_never_ends_is_refused_and_one_that_uses_up_its_tree_is_not() {
     let (path, _) = refused(plan, |plan| plan.streams[3].limits.ops = 0);
     assert_eq!(path, "/streams/1/limits");
 }
+
+#[test]
+fn a_copy_goes_to_a_tree_that_is_vouched_for_while_its_source_is_not() {
+    // As two trees are that were formatted before: the one that is only read is not looked through.
+    for to in [FileOperation::Copy { to: 1 }, FileOperation::Move { to: 1 }] {
+        let mut plan = good();
+        operation(&mut plan, 2, to);
+        plan.trees[1].vouched_ns = Some(SECOND_NS);
+        assert_eq!(check(&plan), Ok(()));
+    }
+}

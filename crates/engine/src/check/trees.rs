@@ -332,9 +332,11 @@ fn check_pair(plan: &Plan, from: u32, to: u32, path: &str) -> Checked {
     need!(from != to, path => "is the tree itself");
     let [one, other] = [from, to].map(|index| {
         let tree = plan.trees[index as usize].clone();
+        // What is there already, and up to when its mark vouches for it, differs between two places.
         Tree {
             target: 0,
             clear: false,
+            vouched_ns: None,
             ..tree
         }
     });
