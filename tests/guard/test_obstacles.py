@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loadstone.errors import RefusedError, Where
-from loadstone.plan.safety import direct_io, obstacles
+from loadstone.plan.safety import direct_io, guard, obstacles
 from tests.e2e.program import job, run
 from tests.guard.plans import plan, target
 from tests.support.devices import attached, call
@@ -149,6 +149,15 @@ def test_a_new_file_with_direct_io_leaves_no_trace(tmp_path: Path) -> None:
     before = tmp_path.stat().st_mtime_ns
     obstacles.check(plan(target(str(tmp_path / "a" / "new"), create=True, direct=True)), naming=True)
     assert (list(tmp_path.iterdir()), tmp_path.stat().st_mtime_ns) == ([], before)
+
+
+@pytest.mark.parametrize("name", ["/proc/self/oom_score_adj", "/sys/kernel/mm/new", "/dev/stdout"])
+def test_what_is_never_written_is_not_opened_to_ask(tmp_path: Path, name: str) -> None:
+    """It was said to take no direct I/O, with the hint to leave that out of the job."""
+    wanted = plan(target(name, create="new" in name, direct=True))
+    obstacles.check(wanted, naming=True)
+    with pytest.raises(RefusedError, match="only files and block devices are written"):
+        guard.secure(wanted, guard.Consent(frozenset({name})))
 
 
 def test_one_file_tells_of_all_in_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

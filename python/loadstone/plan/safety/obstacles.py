@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone.messages import say
 from loadstone.path.block import SYS
 from loadstone.plan.model import TargetKind
-from loadstone.plan.safety import direct_io, guard
+from loadstone.plan.safety import direct_io, guard, writable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +52,9 @@ def check(plan: Plan, places: Mapping[str, Where] | None = None, *, naming: bool
     for index, target in enumerate(plan.targets):
         if target.kind is TargetKind.VIRTUAL:
             continue
-        why = (obstacle(target) if index in written else _unreadable(target)) or direct.missing(index)
+        why = obstacle(target) if index in written else _unreadable(target)
+        if why is None and not (index in written and _is_forbidden(target)):
+            why = direct.missing(index)
         if why is not None and why[0] not in reasons.get(target.path, ()):
             reasons.setdefault(target.path, []).append(why[0])
             hint = hint or why[1]
@@ -95,6 +97,11 @@ def _unreadable(target: Target) -> tuple[str, str] | None:
         return _access(Path(target.path), how)
     except OSError:
         return None  # Not there yet, or somebody else says that it cannot be looked at.
+
+
+def _is_forbidden(target: Target) -> bool:
+    """Whether the guard refuses it: another job would not help, and an open may do something by itself."""
+    return writable.forbidden(Path(target.path)) is not None
 
 
 class _DirectIo:
