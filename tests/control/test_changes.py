@@ -506,6 +506,15 @@ def test_a_command_that_cannot_be_undone_is_kept_until_somebody_says_to_forget_i
     assert restore(machine.controls(places[0]), places[1]) == []
 
 
+def test_a_command_that_was_undone_is_told_with_what_undid_it(places: Places) -> None:
+    """It was *put back to rm x*."""
+    changes = changing(places)
+    changes.run("mark", "true", "true; exit 0")
+    abandon(changes)
+    [done] = restore(machine.controls(places[0]), places[1])
+    assert str(done) == "command of mark: undone by `true; exit 0`"
+
+
 def test_a_command_that_is_given_up_takes_what_it_started_with_it() -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         orphans.run(["/bin/sh", "-c", "(sleep 300); true"], "test-given-up", timeout=0.5)

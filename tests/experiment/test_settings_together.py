@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from loadstone.bundle.experiment import ExperimentRun, MachineSetting
 from loadstone.control.commands import CommandPair
 from loadstone.control.control_kind import Setting
 from loadstone.errors import RunError
+from loadstone.experiment.attempts import not_held
 from loadstone.experiment.levels import asked
 from loadstone.experiment.machine_state import Machine
 from loadstone.experiment.read_file import parse
@@ -83,3 +85,12 @@ def test_one_thing_has_one_setting_whatever_it_is_called(tmp_path: Path) -> None
     assert controls.meant("nr_requests", "sdz") == []
     assert CommandPair.name in controls
     assert "governer" not in controls
+
+
+def test_a_setting_of_the_host_is_named_without_an_of() -> None:
+    """*Dirty_limit of : something else set it*, it said, and *could not be put back (dirty_limit of )*."""
+    changed = MachineSetting(
+        control="dirty_limit", subject="", before="20%", asked="33m", outcome="not_held", why="set to 77"
+    )
+    run = ExperimentRun(name="r", block=0, pattern="p", levels={}, settings=(changed,))
+    assert not_held(run) == "dirty_limit: set to 77"

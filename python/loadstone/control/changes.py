@@ -68,7 +68,8 @@ class Restored:
         setting = str(self.setting)
         match self.outcome:
             case ChangeOutcome.RESTORED:
-                return say("control.restore.done", setting=setting, before=self.before)
+                key = "undone" if self.setting.control == CommandPair.name else "done"
+                return say(f"control.restore.{key}", setting=setting, before=self.before)
             case ChangeOutcome.UNCHANGED:
                 return say("control.restore.unchanged", setting=setting, before=self.before)
             case ChangeOutcome.REBOOTED:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loadstone.bundle.experiment import ExperimentAttempt
+from loadstone.control.control_kind import Setting
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -50,7 +51,7 @@ def counts(point: Point) -> bool:
 def not_held(run: ExperimentRun) -> str | None:
     """Return what somebody else changed while a run lasted; None: nothing."""
     changed = [one for one in run.settings if one.outcome in ("changed_by_others", "not_held")]
-    return None if not changed else f"{changed[0].control} of {changed[0].subject}: {changed[0].why}"
+    return None if not changed else f"{Setting(changed[0].control, changed[0].subject)}: {changed[0].why}"
 
 
 def disturbed(

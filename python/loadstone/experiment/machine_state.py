@@ -238,7 +238,7 @@ class Machine:
     def _refuse_changed_for_all(self) -> None:
         """Refuse to begin a run with what is for all runs at another value; no further one is begun then."""
         for one in self._changed_for_all():
-            self.lost = f"{one.control} of {one.subject}: {one.why}"
+            self.lost = f"{Setting(one.control, one.subject)}: {one.why}"
             setting = str(Setting(one.control, one.subject))
             raise make_error(
                 RunError, "experiment.setting.changed", setting=setting, value=repr(one.asked), reason=one.why
@@ -281,7 +281,9 @@ class Machine:
         self.take_down()
         if self.still_changed:
             # On what did not go nothing is built, and it is nobody else's.
-            settings = "; ".join(f"{one.control} of {one.subject}: {one.why}" for one in self.still_changed)
+            settings = "; ".join(
+                f"{Setting(one.control, one.subject)}: {one.why}" for one in self.still_changed
+            )
             raise make_error(RunError, "control.restore.still_changed", settings=settings)
         if layout is None:
             return

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from loadstone.bundle.experiment import UnsetLevel
+from loadstone.control.control_kind import Setting
 from loadstone.errors import LoadstoneError, RefusedError, RunError
 from loadstone.experiment.file import VOLUME
 from loadstone.experiment.levels import Asked, applies, asked
@@ -219,7 +220,7 @@ class Rehearsal:
     def _refuse_left(self) -> None:
         """Refuse to go on where a layout did not go."""
         if left := self.machine.still_changed:
-            settings = "; ".join(f"{one.control} of {one.subject}: {one.why}" for one in left)
+            settings = "; ".join(f"{Setting(one.control, one.subject)}: {one.why}" for one in left)
             raise make_error(RunError, "control.restore.still_changed", settings=settings)
 
     def _set_for_all(

@@ -24,6 +24,7 @@ from loadstone.bundle import members, seal
 from loadstone.bundle import study as study_on_disk
 from loadstone.bundle.experiment import UnsetLevel
 from loadstone.bundle.write import BundleWriter
+from loadstone.control.control_kind import Setting
 from loadstone.engine.interrupts import Interrupts, leave
 from loadstone.errors import BundleError, InputError, LoadstoneError, RefusedError, Where
 from loadstone.experiment import allocation, attempts, claims, layout_devices
@@ -640,7 +641,7 @@ class _Session:
             return say("experiment.machine.changed", reason=self.machine.lost)
         if not self.machine.still_changed:
             return None
-        names = ", ".join(f"{one.control} of {one.subject}" for one in self.machine.still_changed)
+        names = ", ".join(str(Setting(one.control, one.subject)) for one in self.machine.still_changed)
         return say("experiment.machine.not_put_back", settings=names)
 
     def _record(self, name: str, **changes: object) -> None:
