@@ -14,7 +14,7 @@ QUIET := $(if $(V),,--quiet)
 help:
 	@echo "make demo    run four corners on a temporary file and say where the report is"
 	@echo "make test    all tests"
-	@echo "make turns   the costly tests of the four other days, before a change that many files feel"
+	@echo "make turns   the costly tests of the six other days, before a change that many files feel"
 	@echo "make nightly the tests that take minutes: every failure of every file operation, thousands of simulated runs"
 	@echo "make robust  all tests ten times beside two spinning processes (hours): which take speed for granted"
 	@echo "make lint    formatters, linters, types and the import rules"
@@ -88,10 +88,10 @@ test-side-by-side: build
 	@[ -d tests/__pycache__ ] || $(BIN)/python -m pytest --collect-only --quiet > /dev/null
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not nightly and not serial' $(PYTEST)
 
-# A fifth of the costly tests is run each day: a change that breaks another is seen on its day, and nowhere before.
+# A seventh of the costly tests is run each day: a change that breaks another is seen on its day, and nowhere before.
 turns: export PYTHONDONTWRITEBYTECODE =
 turns: build
-	@for more in 1 2 3 4; do \
+	@for more in 1 2 3 4 5 6; do \
 		export LOADSTONE_TESTS_DRAW=$$(( $$(date +%-j) + more )); \
 		$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'in_turn and not nightly' $(PYTEST) || exit 1; done
 

@@ -39,6 +39,7 @@ def test_chi_square_is_scipys(freedom: int) -> None:
         assert distributions.chi_square_upper(value, freedom) == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
+@pytest.mark.in_turn
 def test_the_binomial_test_is_scipys() -> None:
     cases = [(0, 1, 0.5), (1, 1, 0.5), (5, 5, 1.0), (3, 5, 1.0), (7, 20, 0.35), (0, 30, 0.01), (30, 30, 0.9)]
     for _ in range(300):

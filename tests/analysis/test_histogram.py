@@ -39,6 +39,7 @@ def test_a_value_is_known_to_within_one_percent(value_ns: int) -> None:
 
 
 @given(st.lists(st.integers(0, 1 << 40), min_size=20, max_size=300))
+@pytest.mark.in_turn
 def test_the_median_is_the_sample_of_that_rank(values: list[int]) -> None:
     exact = sorted(values)[(len(values) + 1) // 2 - 1]
     found = of(values).percentile(50)

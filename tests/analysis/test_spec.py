@@ -81,6 +81,7 @@ def test_jobs_of_one_stage_are_held_against_a_figure_together(tmp_path: Path) ->
     ]
 
 
+@pytest.mark.in_turn
 def test_without_a_data_sheet_nothing_is_said(tmp_path: Path) -> None:
     found = summary(tmp_path, MadeJob())
     assert found.spec == []
@@ -88,6 +89,7 @@ def test_without_a_data_sheet_nothing_is_said(tmp_path: Path) -> None:
     assert "data sheet" not in page.render(found)
 
 
+@pytest.mark.in_turn
 def test_it_is_in_the_document_the_page_and_on_the_terminal(tmp_path: Path) -> None:
     found = summary(tmp_path, MadeJob(name="a"), sheet=SHEET)
     told = found.document()["spec"][0]

@@ -52,6 +52,7 @@ def test_nothing_is_left_out_where_nobody_asked(tmp_path: Path) -> None:
     assert summary.measurement.settled.text is None
 
 
+@pytest.mark.in_turn
 def test_a_run_that_is_steady_short_or_never_settles_is_told_so(tmp_path: Path) -> None:
     steady = summarise(falling(tmp_path / "steady", fast=0))
     assert steady.total.measured_ns == pytest.approx(12e9, rel=0.01)

@@ -60,6 +60,7 @@ def test_every_field_is_described() -> None:
             assert f"`{field.alias or name}`" in text, f"{model.__name__}.{name}"
 
 
+@pytest.mark.in_turn
 def test_the_document_holds_the_runs_numbers(tmp_path: Path) -> None:
     jobs = (
         MadeJob("a", clones=2, keep_clones_apart=True),
@@ -96,6 +97,7 @@ def test_the_document_holds_the_runs_numbers(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.in_turn
 def test_a_target_of_several_stages_has_its_own_rate_in_each(tmp_path: Path) -> None:
     jobs = (
         MadeJob("small", {"read": 2000}, targets=(0, 1)),
@@ -127,10 +129,12 @@ def test_a_run_that_was_never_sealed_says_that_damage_may_go_unnoticed(tmp_path:
     assert said not in find_results.bundle(Bundle.open(tmp_path / "sealed")).notes
 
 
+@pytest.mark.in_turn
 def test_a_run_of_one_stage_is_not_told_twice(tmp_path: Path) -> None:
     assert result(runs.make(tmp_path / "b", seconds=2))["by_stage"] == []
 
 
+@pytest.mark.in_turn
 def test_cpu_is_that_of_the_stages_a_job_ran_in(tmp_path: Path) -> None:
     ticks = [
         {"type": "tick", "t_ns": 2_000_000_000, "cpu_user_ns": 1_000_000, "cpu_system_ns": 3_000_000},
@@ -166,6 +170,7 @@ def test_time_in_which_workers_spun_is_told_and_laid_on_the_monitors_rows(tmp_pa
     )
 
 
+@pytest.mark.in_turn
 def test_problems_are_told_once_with_their_place(tmp_path: Path) -> None:
     error: dict[str, Any] = {
         "type": "io_error",
@@ -197,6 +202,7 @@ def test_problems_are_told_once_with_their_place(tmp_path: Path) -> None:
     assert made["notes"] == [{"kind": "engine", "text": "no fixed buffers", "where": "/mnt/test/data0"}]
 
 
+@pytest.mark.in_turn
 def test_a_run_without_data_has_nulls_and_no_numbers(tmp_path: Path) -> None:
     run = runs.make(tmp_path / "b", seconds=1)
     (run.path / "samples.parquet").unlink()

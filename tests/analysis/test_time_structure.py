@@ -59,6 +59,7 @@ def pausing(times: list[tuple[float, float]]) -> Callable[[float], float]:
 
 
 @pytest.mark.parametrize("drawn", [40, pytest.param(400, marks=pytest.mark.nightly)])
+@pytest.mark.in_turn
 def test_steady_loads_are_left_alone(drawn: int) -> None:
     """No more than 1 in 100 of drawn steady loads is told to have any structure."""
     random = np.random.default_rng(13)

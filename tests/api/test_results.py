@@ -59,6 +59,7 @@ def test_a_result_tells_its_state_verdict_and_tables(bundle: Path) -> None:
     assert result.ios() is None
 
 
+@pytest.mark.in_turn
 def test_a_result_is_written_where_one_says(bundle: Path, tmp_path: Path) -> None:
     result = loadstone.open_bundle(bundle)
     assert result.report(tmp_path / "page.html").read_text().startswith("<!")
@@ -121,6 +122,7 @@ def test_a_study_has_its_runs_and_their_factors(tmp_path: Path) -> None:
         loadstone.open_bundle(study.path)
 
 
+@pytest.mark.in_turn
 def test_two_results_are_compared(tmp_path: Path) -> None:
     slow = runs.make(tmp_path / "slow", MadeJob("a", {"read": 500.0}), seconds=10.0, seed=1).path
     fast = runs.make(tmp_path / "fast", MadeJob("a", {"read": 2500.0}), seconds=10.0, seed=2).path

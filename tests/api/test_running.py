@@ -43,6 +43,7 @@ def test_a_job_runs_and_its_result_is_the_bundles(data: Path, tmp_path: Path) ->
     assert again.estimates("all").filter(op="read")["iops"].item() == pytest.approx(1000, rel=0.1)
 
 
+@pytest.mark.in_turn
 def test_a_run_without_storage_measures_none(tmp_path: Path) -> None:
     """11M IOPS of the null engine "measure the storage", and a probe was to tell what of it."""
     job = "[one]\nioengine=null\nrw=randread\nbs=4k\nsize=1m\niodepth=16\nruntime=2.2s\ntime_based\n"
@@ -52,6 +53,7 @@ def test_a_run_without_storage_measures_none(tmp_path: Path) -> None:
     assert verdict.to_decide is None
 
 
+@pytest.mark.in_turn
 def test_a_run_beside_the_main_thread_works(data: Path, tmp_path: Path) -> None:
     found: list[loadstone.Result] = []
 
@@ -102,6 +104,7 @@ def test_a_mistake_is_a_typed_error_and_nothing_runs(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.in_turn
 def test_a_run_that_fails_raises_or_returns(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,6 +61,7 @@ def test_a_plan_is_what_would_run_and_touches_nothing(
     assert printed["streams"][0].keys() == found["streams"][0].keys()
 
 
+@pytest.mark.in_turn
 def test_what_stands_against_a_plan_is_told_and_what_is_lost_is_named(tmp_path: Path) -> None:
     precious = tmp_path / "data"
     precious.write_bytes(b"kept " * 100_000)
@@ -71,6 +72,7 @@ def test_what_stands_against_a_plan_is_told_and_what_is_lost_is_named(tmp_path: 
     assert nowhere == []
 
 
+@pytest.mark.in_turn
 def test_several_runs_are_planned_as_the_command_line_plans_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -87,6 +89,7 @@ def test_several_runs_are_planned_as_the_command_line_plans_them(
         loadstone.plan_job(job, runtme=3)  # type: ignore[call-arg] # a mistake
 
 
+@pytest.mark.in_turn
 def test_commands_of_a_job_run_where_they_are_permitted(tmp_path: Path) -> None:
     text = f"[a]\nrw=read\nsize=4k\nfilename=/dev/zero\nexec_prerun=touch {tmp_path}/before\n"
     with pytest.raises(loadstone.RefusedError, match="exec_prerun"):
@@ -106,6 +109,7 @@ def test_a_bundle_runs_again_into_another(wrote: loadstone.Result, tmp_path: Pat
     assert loadstone.open_bundle(again.path).document()["total"] == again.document()["total"]
 
 
+@pytest.mark.in_turn
 def test_an_altered_bundle_runs_again_only_when_that_is_said(wrote: loadstone.Result, tmp_path: Path) -> None:
     (wrote.path / "added").write_text("by somebody")
     try:

@@ -179,6 +179,7 @@ def test_our_own_outputs_in_the_forms_of_fio_are_read_back(name: str) -> None:
     assert first.seconds == pytest.approx(2.0)
 
 
+@pytest.mark.in_turn
 def test_repeats_of_a_study_are_held_against_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -265,6 +266,7 @@ def test_what_was_passed_over_is_said_first_and_a_table_at_the_end(
     assert main(["audit", str(tmp_path), "--require-valid"]) == exitcodes.NOT_VALID
 
 
+@pytest.mark.in_turn
 def test_a_study_with_a_broken_run_is_read_without_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -374,6 +376,7 @@ def test_what_may_not_be_read_is_passed_over(
     ]
 
 
+@pytest.mark.in_turn
 def test_the_bundle_of_somebody_else_ends_no_search(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

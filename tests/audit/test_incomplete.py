@@ -99,6 +99,7 @@ def test_a_published_latency_without_a_rate_is_not_nothing() -> None:
     assert "a latency is given, and neither IOPS nor bandwidth" in verdict.sentences
 
 
+@pytest.mark.in_turn
 def test_a_job_that_ends_in_its_ramp_has_done_something(tmp_path: Path) -> None:
     text = "[a]\nrw=randread\nramp_time=5\nnumber_ios=100\n[b]\nstonewall\nrw=randread\nnumber_ios=100\n"
     made = simulated.run(read_jobfiles([TextSource(text, "a.fio")]), tmp_path / "run")
@@ -107,6 +108,7 @@ def test_a_job_that_ends_in_its_ramp_has_done_something(tmp_path: Path) -> None:
     assert "in which 100 I/Os completed" in judge_case(first).sentences
 
 
+@pytest.mark.in_turn
 def test_a_search_that_has_not_ended_is_no_ramp(tmp_path: Path) -> None:
     """Its advice was a longer run than the ramp_time, which it had not."""
     text = "[a]\nrw=randread\niodepth=64\nlatency_target=1s\nlatency_window=1h\nnumber_ios=100\n"

@@ -388,6 +388,7 @@ def test_a_sealed_result_of_another_shape_is_listed_as_unreadable(
     assert "unreadable" in capsys.readouterr().out
 
 
+@pytest.mark.in_turn
 def test_an_input_that_is_a_device_is_named_on_the_page_of_a_study(whole: list[Path], tmp_path: Path) -> None:
     """740107: `/dev/zero` in place of a job file was read until memory ended."""
     source = next(one for one in whole if one.name == "repeated")
@@ -414,6 +415,7 @@ PROBES: dict[str, Any] = {
     ("probes", "place"),
     [(PROBES, "left_out.1"), (PROBES | {"stage": "first"}, "stage"), (PROBES | {"tried": [1]}, "tried.0")],
 )
+@pytest.mark.in_turn
 def test_what_probes_left_in_another_shape_is_named_and_the_rest_is_read(
     whole: list[Path], tmp_path: Path, probes: object, place: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

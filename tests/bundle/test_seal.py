@@ -33,6 +33,7 @@ def times_seven(path: Path) -> None:
     samples.with_columns(pl.col("ops") * 7, pl.col("bytes") * 7).write_parquet(path / "samples.parquet")
 
 
+@pytest.mark.in_turn
 def test_numbers_that_were_changed_are_not_reported(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(path)]) == 0
     times_seven(path)
@@ -83,6 +84,7 @@ def test_what_was_added_is_named_and_a_report_is_not(path: Path) -> None:
     assert "input/more was added" in str(caught.value)
 
 
+@pytest.mark.in_turn
 def test_what_is_no_file_of_the_bundle_is_never_opened(path: Path) -> None:
     sound = runs.make(path.parent / "sound", seconds=1.0).path
     for make in (
@@ -163,6 +165,7 @@ def test_everything_made_of_an_unverified_bundle_says_so(
     assert summarise(Bundle.open(path, unverified=True)).document()["verified"] is False
 
 
+@pytest.mark.in_turn
 def test_a_sealed_bundle_says_that_it_is_verified(path: Path) -> None:
     bundle = Bundle.open(path)
     assert bundle.verified is True

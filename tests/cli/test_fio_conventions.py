@@ -41,6 +41,7 @@ def plan_of(text: str, host: HostFacts | None = None) -> Plan:
     return resolve(read_jobfiles([TextSource(f"[a]\n{text}")], options=options), host=host).plan
 
 
+@pytest.mark.in_turn
 def test_create_only_prepares_the_file_and_does_nothing_else(tmp_path: Path) -> None:
     words = ["--name=a", f"--filename={tmp_path / 'f'}", "--size=1m", "--rw=read", "--create_only=1"]
     code, job = document(words, tmp_path)
@@ -48,6 +49,7 @@ def test_create_only_prepares_the_file_and_does_nothing_else(tmp_path: Path) -> 
     assert (tmp_path / "f").stat().st_size == 1 << 20
 
 
+@pytest.mark.in_turn
 def test_a_longer_latency_than_allowed_is_told_with_its_numbers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -66,6 +68,7 @@ def test_the_last_interval_has_its_result_too(tmp_path: Path, capsys: pytest.Cap
     assert capsys.readouterr().out.count("err= 0") == 5  # At 0.5, 1, 1.5 and 2 s, and at the end.
 
 
+@pytest.mark.in_turn
 def test_a_latency_target_is_told_in_the_units_of_its_keys(tmp_path: Path) -> None:
     words = ["--name=a", f"--filename={tmp_path / 'f'}", "--size=1m", "--rw=randread", "--ioengine=io_uring"]
     words += ["--iodepth=2", "--latency_target=5s", "--latency_window=50ms", "--runtime=1", "--time_based"]
@@ -75,6 +78,7 @@ def test_a_latency_target_is_told_in_the_units_of_its_keys(tmp_path: Path) -> No
     assert (found["latency_window"], found["latency_window_us"]) == (50_000, 50_000)
 
 
+@pytest.mark.in_turn
 def test_a_search_for_a_latency_target_that_has_not_ended_counts_all_and_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,6 +100,7 @@ def test_times_of_a_target_have_the_unit_of_which_there_are_two(value_ns: int, w
 
 
 @pytest.mark.skipif(shutil.which("mkfs.ext4") is None, reason="needs mkfs.ext4")
+@pytest.mark.in_turn
 def test_a_full_disk_ends_a_job_that_continues_on_errors(tmp_path: Path) -> None:
     image, place = tmp_path / "image", tmp_path / "place"
     image.write_bytes(bytes(8 << 20))

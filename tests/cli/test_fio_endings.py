@@ -68,6 +68,7 @@ def test_the_event_of_a_steady_state_has_a_number_for_each_sample() -> None:
     assert not schemas.is_event({**event, "ops_per_second": ["many"]}, None)
 
 
+@pytest.mark.in_turn
 def test_exitall_on_error_ends_the_others_when_a_job_fails(tmp_path: Path) -> None:
     failed, other = jobs(
         "--exitall_on_error",
@@ -91,6 +92,7 @@ def test_without_a_failure_exitall_on_error_ends_nothing(tmp_path: Path) -> None
     assert short["read"]["runtime"] < 2_500 <= longer["read"]["runtime"]
 
 
+@pytest.mark.in_turn
 def test_a_trigger_needs_permission_for_its_command_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +106,7 @@ def test_a_trigger_needs_permission_for_its_command_alone(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.in_turn
 def test_a_trigger_ends_the_run_keeps_the_state_and_runs_its_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,6 +194,7 @@ def full(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", small], check=True)
 
 
+@pytest.mark.in_turn
 def test_results_that_their_file_does_not_take_are_on_standard_output(tmp_path: Path, full: Path) -> None:
     """The bundle is temporary: they were lost."""
     (full / "rest").write_bytes(bytes(60 << 10))

@@ -114,6 +114,7 @@ def test_each_name_is_one_io_with_a_latency_and_no_total(
     assert found(tmp_path / "place") == left
 
 
+@pytest.mark.in_turn
 def test_a_directory_that_is_there_fails_its_making_as_in_fio(tmp_path: Path) -> None:
     (tmp_path / "place").mkdir()
     (tmp_path / "place" / "a.0.0").mkdir()

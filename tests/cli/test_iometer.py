@@ -19,6 +19,7 @@ DEPTHS = str(DATA / "03-depth-exponential.icf")
 FOUR = str(DATA / "02-four-patterns.icf")
 
 
+@pytest.mark.in_turn
 def test_every_run_is_listed_in_order(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["plan", DEPTHS, "--map", f"D:={tmp_path}", "--json"]) == exitcodes.DONE
     document = json.loads(capsys.readouterr().out)
@@ -33,6 +34,7 @@ def test_every_run_is_listed_in_order(capsys: pytest.CaptureFixture[str], tmp_pa
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.in_turn
 def test_the_list_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["plan", DEPTHS, "--target", "/tmp/x", "--runtime", "5m", "--section", "4 KiB random read"]
     assert main(arguments) == exitcodes.DONE

@@ -36,6 +36,7 @@ def names(words: list[Path], shuffle: int | None = None) -> list[str]:
     return [run.name for run in found.made().known()]
 
 
+@pytest.mark.in_turn
 def test_a_directory_gives_its_job_files_in_the_order_of_their_names(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

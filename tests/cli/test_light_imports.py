@@ -85,6 +85,7 @@ def test_help_loads_nothing_heavy(verb: str) -> None:
 
 
 @pytest.mark.parametrize(("words", "collects"), [(["run", "--help"], False), (["workloads"], True)])
+@pytest.mark.in_turn
 def test_garbage_is_looked_for_once_work_is_done(words: list[str], collects: bool) -> None:
     """To look for it while the parser of arguments was read took a seventh of the time of a help."""
     program = (
@@ -105,6 +106,7 @@ def test_the_package_alone_loads_nothing_heavy() -> None:
     assert not set(done.stdout.split()) & (HEAVY | {"cyclopts", "rich"})
 
 
+@pytest.mark.in_turn
 def test_what_is_imported_anywhere_is_installed_with_the_program() -> None:
     """Also inside functions: what only a certain run imports fails where it matters."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -145,6 +147,7 @@ def _imported(path: Path) -> set[str]:
     return names
 
 
+@pytest.mark.in_turn
 def test_nothing_that_runs_needs_what_only_tests_use() -> None:
     program = (
         "import importlib, pkgutil, sys, loadstone\n"

@@ -86,6 +86,7 @@ class Terminal:
 
 
 @pytest.mark.parametrize("last", SIZES, ids=lambda size: str(size[0]))
+@pytest.mark.in_turn
 def test_four_phases_and_128_jobs_in_a_terminal_that_is_resized(
     tmp_path: Path, last: tuple[int, int]
 ) -> None:

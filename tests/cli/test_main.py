@@ -56,6 +56,7 @@ def test_a_gain_without_depths_to_recommend_is_refused(
 
 
 @pytest.mark.parametrize("verb", [["run"], ["sweep", "--bs", "4k,8k"], ["run", "--repeat", "2"]])
+@pytest.mark.in_turn
 def test_consent_to_lose_what_is_no_target_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: list[str]
 ) -> None:
@@ -142,6 +143,7 @@ def test_a_mistake_is_told_where_it_was_made(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.in_turn
 def test_a_report_is_written_to_as_many_files_as_are_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

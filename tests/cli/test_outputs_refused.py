@@ -267,6 +267,7 @@ def test_no_own_option_of_fio_writes_over(
 
 
 @pytest.mark.parametrize("verb", ["report", "export", "compare"])
+@pytest.mark.in_turn
 def test_a_second_time_is_no_trouble(verb: str, bundle: Path, tmp_path: Path) -> None:
     option = {"compare": "--html"}.get(verb, "--output")
     results = words(verb, bundle)

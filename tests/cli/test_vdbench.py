@@ -48,6 +48,7 @@ def plan(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> tupl
     return said.out, said.err
 
 
+@pytest.mark.in_turn
 def test_plan_lists_the_runs_in_their_order(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = plan(capsys, str(file), "--set", "xfer=4k")
     assert out.splitlines() == [
@@ -59,6 +60,7 @@ def test_plan_lists_the_runs_in_their_order(file: Path, capsys: pytest.CaptureFi
     assert list(file.parent.iterdir()) == [file], "nothing is created"
 
 
+@pytest.mark.in_turn
 def test_plan_as_json_has_every_value(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = plan(capsys, str(file), "--set", "xfer=4k", "--json", "--map", "one=1", "--map", "sd2=2")
     document = json.loads(out)

@@ -48,6 +48,7 @@ def value_of(phase: ComparedPhase, metric: Metric) -> float:
     return sample.value
 
 
+@pytest.mark.in_turn
 def test_files_of_luns_that_ran_together_are_a_total(tmp_path: Path) -> None:
     """Eight LUNs side by side were eight repeats: the table had the mean of a LUN, an eighth of the array."""
     for seed in range(996_010, 996_014):
@@ -144,6 +145,7 @@ def counted(path: Path, drawn: random.Random, share: float, start_s: float, name
     return float(read["iops"])
 
 
+@pytest.mark.in_turn
 def test_of_several_counts_of_one_run_the_last_one_counts(tmp_path: Path) -> None:
     """`--status-interval` into files: the last two were added up as one load, the others were repeats."""
     for seed in range(997_000, 997_012):

@@ -40,6 +40,7 @@ def test_eighty_pairs_are_judged_as_they_are() -> None:
     check([pair(7_000_000 + at) for at in range(80)], false=0.1, off=0.15)
 
 
+@pytest.mark.in_turn
 def test_a_phase_that_is_not_valid_takes_no_part_and_no_pass() -> None:
     found = [pair(at, invalid=True) for at in range(12)]
     assert {one.gate for one in found} == {"not_valid"}

@@ -45,6 +45,7 @@ def made(
     return runs.make(path, job, seconds=20.0, seed=seed).path
 
 
+@pytest.mark.in_turn
 def test_a_slower_run_is_worse_and_a_like_one_is_the_same(tmp_path: Path) -> None:
     base = made(tmp_path / "base")
     found = rows([base, made(tmp_path / "like", seed=2), made(tmp_path / "slow", 150.0, 650_000.0, seed=3)])
@@ -68,6 +69,7 @@ def test_more_is_better_only_where_it_is(tmp_path: Path) -> None:
     assert found["latency p99"].cells[1].judgement == "better"
 
 
+@pytest.mark.in_turn
 def test_nothing_rests_on_a_run_that_is_not_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base, failing = made(tmp_path / "a"), made(tmp_path / "b", 2000.0, 50_000.0, seed=2, errors=1)
     found = compare([base, failing])
@@ -256,6 +258,7 @@ def test_several_curves_of_one_name_and_single_maxima_are_told(tmp_path: Path) -
     assert any(one.startswith("one valid run of each side: curve") for one in warnings)
 
 
+@pytest.mark.in_turn
 def test_a_few_repeats_are_shown_one_by_one(tmp_path: Path) -> None:
     base = study(tmp_path / "base", [1000.0, 1100.0])
     found = Comparison(compare([base, made(tmp_path / "other", 1050.0, seed=5)]))
@@ -309,6 +312,7 @@ def test_runs_at_two_rates_are_no_repeats(tmp_path: Path) -> None:
     assert len(pairing.cells(read_side(tmp_path))) == 2
 
 
+@pytest.mark.in_turn
 def test_copies_of_a_run_count_once(tmp_path: Path) -> None:
     for side, hz in (("a", 1000.0), ("b", 1003.0)):
         made(tmp_path / side / "1", hz, seed=3 if side == "a" else 4)
@@ -375,6 +379,7 @@ def test_results_without_a_common_job_are_refused(tmp_path: Path) -> None:
         compare([a])
 
 
+@pytest.mark.in_turn
 def test_the_maximum_of_a_curve_is_held_against_a_run_in_a_closed_loop(tmp_path: Path) -> None:
     curve = study(tmp_path / "curve", [1000.0, 500.0], rates=[None, 50.0])
     run = made(tmp_path / "run", 200.0, seed=3)
@@ -463,6 +468,7 @@ def test_a_gate_passes_nothing_where_a_side_lacks_a_pattern(tmp_path: Path, seed
     assert Comparison(compare([both, again])).decide(detect=0.8).outcome == "passed"
 
 
+@pytest.mark.in_turn
 def test_a_gate_passes_nothing_where_a_result_could_not_be_read(tmp_path: Path) -> None:
     base, side = tmp_path / "base", tmp_path / "side"
     made(base / "1")
@@ -495,6 +501,7 @@ def test_a_gate_ends_with_98_for_a_side_without_data_and_with_2_for_a_wrong_word
         assert main(["compare", *paths, "--gate"]) == exitcodes.USAGE
 
 
+@pytest.mark.in_turn
 def test_the_markdown_has_a_row_for_each_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "c.html"
     verb(made(tmp_path / "a"), made(tmp_path / "b", 200.0, seed=2), markdown=True, html=page)
@@ -506,6 +513,7 @@ def test_the_markdown_has_a_row_for_each_metric(tmp_path: Path, capsys: pytest.C
     assert 'class="worse"' in page.read_text()
 
 
+@pytest.mark.in_turn
 def test_what_is_true_of_several_sides_is_said_once(tmp_path: Path) -> None:
     paths = [made(tmp_path / name, seed=seed) for seed, name in enumerate("abc", start=1)]
     found = compare([*paths, made(tmp_path / "slow", 200.0, seed=4)])
@@ -536,6 +544,7 @@ def test_runs_without_anything_to_compare_have_a_page_all_the_same(tmp_path: Pat
     assert "<html" in page.read_text()
 
 
+@pytest.mark.in_turn
 def test_a_valid_figure_is_not_called_invalid_because_of_the_first_side(tmp_path: Path) -> None:
     broken, fine = made(tmp_path / "a", errors=7), made(tmp_path / "b")
     (first,) = {words.told(one) for one in compare([broken, fine]).effects}
@@ -594,6 +603,7 @@ def test_a_gate_does_not_pass_what_ran_another_load(
     assert found.decide(detect=0.5).outcome != "passed"
 
 
+@pytest.mark.in_turn
 def test_a_rate_that_was_asked_for_is_never_better(tmp_path: Path) -> None:
     runs.make(tmp_path / "a", MadeJob("a", paced=True), seconds=40.0)
     runs.make(tmp_path / "b", MadeJob("a", {"read": 2000.0}, paced=True), seconds=40.0, seed=2)
@@ -649,6 +659,7 @@ def test_the_jobs_of_many_sides_are_rows_and_stay_within_the_page(tmp_path: Path
     ]
 
 
+@pytest.mark.in_turn
 def test_repeats_that_are_not_alike_are_told(tmp_path: Path) -> None:
     """Runs under two kernels were repeats of one thing, and only the first one's kernel was shown."""
     for number, kernel in enumerate(("6.1.0", "6.18.0")):

@@ -68,6 +68,7 @@ def test_a_script_finds_the_names_and_the_exit_code(
         assert told["power"] > 0.8
 
 
+@pytest.mark.in_turn
 def test_without_a_gate_the_comparison_is_no_failure(tmp_path: Path) -> None:
     made(tmp_path / "before")
     made(tmp_path / "after", 800.0, seed=2)
@@ -75,6 +76,7 @@ def test_without_a_gate_the_comparison_is_no_failure(tmp_path: Path) -> None:
     assert (done.code, json.loads(done.out)["gate"]) == (0, None)
 
 
+@pytest.mark.in_turn
 def test_a_gate_does_not_pass_for_a_typo_where_it_has_seen_nothing(tmp_path: Path) -> None:
     made(tmp_path / "before")
     runs.make(tmp_path / "after", MadeJob("b", {"write": 1000.0}, block_bytes=8192))

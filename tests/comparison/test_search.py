@@ -54,6 +54,7 @@ def sides(folder: Path) -> tuple[Path, Path]:
     return before, after
 
 
+@pytest.mark.in_turn
 def test_what_is_passed_over_is_named_once_in_every_form_of_a_comparison(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,6 +80,7 @@ def test_what_is_passed_over_is_named_once_in_every_form_of_a_comparison(
     assert "9 results could not be read and are left out." in printed
 
 
+@pytest.mark.in_turn
 def test_a_gate_does_not_pass_beside_what_may_be_a_lost_result(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,6 +25,7 @@ def test_one_run_each_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("slower", "judged"), [(0.9, "unrepeated"), (0.75, "unrepeated"), (0.68, "worse")])
+@pytest.mark.in_turn
 def test_single_runs_are_told_apart_only_beyond_what_runs_of_one_load_differ_by(
     tmp_path: Path, slower: float, judged: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -49,6 +50,7 @@ def test_single_runs_are_told_apart_only_beyond_what_runs_of_one_load_differ_by(
     assert ("repeats are needed to say which side is better" in headline(found)) is not is_apart
 
 
+@pytest.mark.in_turn
 def test_a_single_run_beside_repeats_is_told_apart_by_their_spread(tmp_path: Path) -> None:
     base = study(tmp_path / "base", [1000.0, 1005.0, 995.0])
     found = compare([base, made(tmp_path / "b", 850.0, seed=7)])

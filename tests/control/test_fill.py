@@ -58,6 +58,7 @@ def test_no_link_pipe_or_directory_of_its_name_is_removed_or_waited_for(tmp_path
 
 
 @pytest.mark.parametrize("size_mib", [4, 256])
+@pytest.mark.in_turn
 def test_what_the_file_says_of_its_holes_is_not_believed_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size_mib: int
 ) -> None:

@@ -76,6 +76,7 @@ SPEAKING = ("run r.fio --out b --no-report", "fio r.fio", "doctor", "workloads")
         for at, (words, encoding) in enumerate(itertools.product(SPEAKING, ENCODINGS))
     ],
 )
+@pytest.mark.in_turn
 def test_encodings_without_our_letters(fast: Path, tmp_path: Path, words: str, encoding: str) -> None:
     environment = {"PYTHONIOENCODING": encoding, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
     done = shell(f"$L {words}", tmp_path, **environment)
@@ -105,6 +106,7 @@ def test_nobody_hears_errors(fast: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.in_turn
 def test_a_disk_that_fills_up_under_the_bundle(tmp_path: Path) -> None:
     text = "[r]\nrw=randread\nbs=4k\ntime_based\nruntime=4s\nfilename=/dev/zero\nsize=1g\nlog_offset=1\n"
     text += "write_lat_log=x\n"

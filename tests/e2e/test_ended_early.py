@@ -54,6 +54,7 @@ def test_an_end_that_is_asked_for_while_the_bundle_begins_leaves_one_that_says_s
     assert main(["report", str(tmp_path / "b"), "-o", str(tmp_path / "page.md")]) == 0
 
 
+@pytest.mark.in_turn
 def test_a_study_whose_end_is_asked_for_while_it_begins_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -142,6 +142,7 @@ def test_nothing_stays_after_the_program_was_killed_and_another_was_run(place: P
     assert list((place / "tmp").iterdir()) == []
 
 
+@pytest.mark.in_turn
 def test_ctrl_z_stops_the_engine_too_and_both_go_on(tmp_path: Path) -> None:
     """A load that its user believes to be stopped went on."""
     one = job(

@@ -19,6 +19,7 @@ REGION_BLOCKS = 32
 
 
 @pytest.mark.parametrize("cache", [(), ("--spr_cs=64k",)])
+@pytest.mark.in_turn
 def test_every_block_is_written_and_less_and_less_of_a_region_again(
     tmp_path: Path, cache: tuple[str, ...]
 ) -> None:

@@ -47,6 +47,7 @@ def test_repeats_are_a_study_with_one_document_and_a_page(tmp_path: Path) -> Non
     assert "result.json was altered" in altered.err
 
 
+@pytest.mark.in_turn
 def test_a_study_that_is_killed_tells_what_the_run_it_was_in_has_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -118,6 +118,7 @@ def test_rates_are_held_and_only_what_was_asked_for_counts(made: Path) -> None:
     assert look["getattr"]["latency_ns"]["max"] >= look["getattr"]["latency_ns"]["percentiles"]["50"]
 
 
+@pytest.mark.in_turn
 def test_the_export_agrees_with_the_result(made: Path) -> None:
     done = program.run("export", made / "study0", "vdbench", made / "out", cwd=made)
     assert done.code == 0, done.err

@@ -40,12 +40,14 @@ def errors(directory: Path) -> list[int]:
     return [job["error"] for job in json.loads((directory / "out.json").read_text())["jobs"]]
 
 
+@pytest.mark.in_turn
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     code, job, _ = fio(tmp_path, "rw=randwrite\nverify=crc32c")
     assert (code, job["error"]) == (0, 0)
     assert (job["write"]["total_ios"], job["read"]["total_ios"]) == (BLOCKS, BLOCKS)
 
 
+@pytest.mark.in_turn
 def test_only_what_was_written_is_read_back(tmp_path: Path) -> None:
     code, job, _ = fio(tmp_path, f"rw=randwrite\nverify=md5\nio_size={100 * BLOCK}")
     assert code == 0
@@ -76,6 +78,7 @@ def test_a_later_run_finds_what_was_damaged_in_between(tmp_path: Path) -> None:
     assert f"crc32c: verify failed at file {tmp_path}/data offset {20 * BLOCK}, length {BLOCK}" in said
 
 
+@pytest.mark.in_turn
 def test_a_read_job_checks_what_the_job_before_it_wrote(tmp_path: Path) -> None:
     options = f"rw=write\nverify=crc32c\ndo_verify=0\n[r]\nstonewall\nfilename={tmp_path}/data\n"
     options += f"ioengine=psync\nrw=randread\nbs={BLOCK}\nsize={BLOCK * BLOCKS}\nverify=crc32c"
@@ -116,12 +119,14 @@ def test_every_job_that_reads_damage_fails(tmp_path: Path) -> None:
     assert said.count("crc32c: verify failed at file") == 4
 
 
+@pytest.mark.in_turn
 def test_who_writes_to_another_part_without_verify_may_do_so_at_the_same_time(tmp_path: Path) -> None:
     beside = f"[beside]\nrw=write\nbs={BLOCK}\nioengine=psync\nfilename={tmp_path}/data\n"
     beside += f"offset={BLOCK * BLOCKS}\nsize={BLOCK * BLOCKS}"
     assert fio(tmp_path, f"rw=randwrite\nverify=crc32c\n{beside}")[0] == 0
 
 
+@pytest.mark.in_turn
 def test_a_pattern_from_a_file_is_as_long_as_the_file(tmp_path: Path) -> None:
     pattern = random.Random(7).randbytes(40_000)
     (tmp_path / "pattern").write_bytes(pattern)
@@ -150,6 +155,7 @@ def test_a_pattern_is_compared_byte_by_byte(tmp_path: Path) -> None:
     assert f"pattern: verify failed at file {tmp_path}/data offset {5 * BLOCK}, length {BLOCK}" in said
 
 
+@pytest.mark.in_turn
 def test_a_pattern_is_read_back_where_it_was_written_and_nowhere_else(tmp_path: Path) -> None:
     options = f"rw=randwrite\nverify_pattern=0xdeadface\nio_size={100 * BLOCK}"
     code, job, _ = fio(tmp_path, options)
@@ -168,6 +174,7 @@ def test_parts_of_a_file_may_have_blocks_of_their_own(tmp_path: Path) -> None:
     assert fio(tmp_path, f"verify=md5\nrw=read\nbs=64k\nsize={half}")[0] == 1
 
 
+@pytest.mark.in_turn
 def test_the_null_engine_verifies_nothing_as_in_fio(tmp_path: Path) -> None:
     code, job, _ = fio(tmp_path, "rw=write\nverify=md5\nioengine=null")
     assert (code, job["write"]["total_ios"], job["read"]["total_ios"]) == (0, BLOCKS, 0)

@@ -145,6 +145,7 @@ def test_writes_after_trims_are_read_back_as_fio_does(
 
 
 @pytest.mark.parametrize("kind", [{}, {"experimental_verify": 1}])
+@pytest.mark.in_turn
 def test_a_sequential_pass_moves_io_size_before_it_is_read_back(
     tmp_path: Path, kind: dict[str, object]
 ) -> None:
@@ -154,11 +155,13 @@ def test_a_sequential_pass_moves_io_size_before_it_is_read_back(
     assert counts(job)[0] == ((128, 1 << 19) if kind else (64, 1 << 18))
 
 
+@pytest.mark.in_turn
 def test_a_walk_that_comes_round_again_is_held_against_its_last_writes(tmp_path: Path) -> None:
     code, job, said = ours(tmp_path, verify="md5", rw="write:4096", experimental_verify=1)
     assert (code, counts(job)) == (0, [(64, 1 << 18), (64, 1 << 18)]), said
 
 
+@pytest.mark.in_turn
 def test_what_is_read_back_has_the_sizes_that_were_written(tmp_path: Path) -> None:
     code, job, said = ours(tmp_path, verify="md5", rw="randwrite", bssplit="4k/50:16k/50", size="2m")
     assert code == 0, said
@@ -238,6 +241,7 @@ def test_reading_stops_where_the_other_run_ended(tmp_path: Path) -> None:
     assert (code, counts(job)) == (0, [(10, 40960), (64, 1 << 18)]), said
 
 
+@pytest.mark.in_turn
 def test_a_state_goes_over_no_other_file(tmp_path: Path) -> None:
     (tmp_path / "local-j-0-verify.state").write_text("mine")
     _, _, said = ours(tmp_path, verify="md5", rw="write")
@@ -245,6 +249,7 @@ def test_a_state_goes_over_no_other_file(tmp_path: Path) -> None:
     assert (tmp_path / "local-j-0-verify.state").read_text() == "mine"
 
 
+@pytest.mark.in_turn
 def test_zones_that_come_again_are_no_damage(tmp_path: Path) -> None:
     """990300-011: what was written over in a later round of the zones was told to have a bad header."""
     zones = {"zonemode": "strided", "zonesize": "64k", "zonerange": "128k", "zoneskip": "64k"}

@@ -73,6 +73,7 @@ def test_a_unit_changes_no_ratio(scale: float, seed: int, metric: str) -> None:
 
 @settings(max_examples=6)
 @given(st.integers(0, 10**6))
+@pytest.mark.in_turn
 def test_the_order_of_the_rows_and_the_names_of_levels_change_nothing(seed: int) -> None:
     made = table(TWO, seed=seed, log=lambda levels, _: 0.05 * (levels["cache"] == "off"))
     turned = dataclasses.replace(made, rows=tuple(reversed(made.rows)))

@@ -100,6 +100,7 @@ def test_silence_is_told_and_a_stop_ends_a_run_without_a_time_limit(tmp_path: Pa
     assert outcome.total("ops") == 20
 
 
+@pytest.mark.in_turn
 def test_one_stuck_worker_does_not_hold_up_what_is_told_of_the_others(tmp_path: Path) -> None:
     zero = target("/dev/zero", "char", 1 << 30)
     with hanging_file(tmp_path / "file", SIZE, good_reads=20) as path:

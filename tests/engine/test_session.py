@@ -116,6 +116,7 @@ def test_silence_is_told_then_ended_and_what_was_said_is_kept(
     assert Bundle.open(tmp_path / "b").status == "failed"
 
 
+@pytest.mark.in_turn
 def test_a_slow_exit_after_the_end_does_not_spoil_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +152,7 @@ def test_a_refusal_leaves_no_bundle(tmp_path: Path) -> None:
     assert not (tmp_path / "b").exists()
 
 
+@pytest.mark.in_turn
 def test_a_full_disk_under_the_bundle_is_an_error_with_a_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

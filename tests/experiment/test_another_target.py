@@ -75,6 +75,7 @@ def test_a_file_that_was_replaced_behind_a_loop_device_makes_it_another_one(
     assert why.count(f"{tmp_path / 'disk'} (number") == 2
 
 
+@pytest.mark.in_turn
 def test_a_file_that_was_replaced_is_another_one_also_under_the_same_number(point: Path) -> None:
     """Ext4 gives the number of a file that was removed to the next one."""
     target = point / "data"
@@ -150,6 +151,7 @@ def test_an_nfs_server_of_another_address_is_another_one() -> None:
     assert (one, other) == ("nfs4 of 10.0.0.5:/exp", "nfs4 of 10.0.0.6:/exp")
 
 
+@pytest.mark.in_turn
 def test_what_names_nothing_for_good_is_known_until_the_host_is_started_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -377,6 +377,7 @@ def test_commands_need_a_permission(tmp_path: Path) -> None:
     assert not done.exists()
 
 
+@pytest.mark.in_turn
 def test_a_factor_without_effect_is_refused(tmp_path: Path) -> None:
     path = written(
         tmp_path, FILE.replace('"null", rw = "randread"', '"psync", filename = "/dev/zero", rw = "randread"')
@@ -596,6 +597,7 @@ def test_a_fraction_tells_parts_of_interactions_in_main_effects(tmp_path: Path) 
     assert announcement.document()["mixed"] == [list(one) for one in mixed]
 
 
+@pytest.mark.in_turn
 def test_a_budget_that_no_run_fits_into_is_refused_with_its_line(tmp_path: Path) -> None:
     # It ran one of four runs, and ended with 0 and without an effect.
     text = FILE.replace("repeats = 2", 'repeats = 2\n[budget]\ntime = "3s"\n').replace(

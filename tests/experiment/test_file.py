@@ -306,6 +306,7 @@ levels = ["kept", "droped"]
 """
 
 
+@pytest.mark.in_turn
 def test_mistakes_of_all_kinds_are_told_in_one_round(tmp_path: Path) -> None:
     """A key, a value, a word of fio's, a name, a factor without effect, a control: each was a round."""
     path = tmp_path / "several.toml"

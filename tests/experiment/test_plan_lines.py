@@ -68,6 +68,7 @@ def test_runs_that_are_too_short_for_any_figure_are_said_before(tmp_path: Path) 
     ],
     ids=["as long as it takes", "studied", "a level"],
 )
+@pytest.mark.in_turn
 def test_only_what_measures_too_short_is_said_to_be(
     tmp_path: Path, runtime: str, factor: str, more: str, short: str | None
 ) -> None:

@@ -78,6 +78,7 @@ def mounted(made: LayoutOrder) -> list[str]:
 
 @pytest.mark.root
 @pytest.mark.parametrize("what", [{"manager": "btrfs", "raid": "1"}, {"filesystem": "ext4"}])
+@pytest.mark.in_turn
 def test_a_layout_stands_and_goes_without_a_trace(
     devices: list[str], tmp_path: Path, what: dict[str, Any]
 ) -> None:
@@ -155,6 +156,7 @@ def test_what_wipefs_leaves_of_a_pool_is_cleared_too(devices: list[str], tmp_pat
 
 
 @pytest.mark.root
+@pytest.mark.in_turn
 def test_a_layout_that_was_left_is_taken_down_by_restore_and_nothing_else(
     devices: list[str], tmp_path: Path
 ) -> None:
@@ -229,6 +231,7 @@ def machine_of(devices: list[str], folder: Path) -> Machine:
 
 
 @pytest.mark.root
+@pytest.mark.in_turn
 def test_a_device_that_somebody_took_since_it_was_agreed_on_is_not_built_on(
     devices: list[str], tmp_path: Path
 ) -> None:
@@ -266,6 +269,7 @@ def mounted_elsewhere() -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.root
+@pytest.mark.in_turn
 def test_what_another_mount_namespace_holds_is_named_and_nothing_is_built_on_it(
     devices: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -296,6 +300,7 @@ def test_what_another_mount_namespace_holds_is_named_and_nothing_is_built_on_it(
 
 
 @pytest.mark.root
+@pytest.mark.in_turn
 def test_what_another_mount_namespace_holds_for_a_while_is_waited_for_and_told(
     devices: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,6 +352,7 @@ def test_ctrl_c_ends_the_wait_for_another_mount_namespace(
 
 
 @pytest.mark.root
+@pytest.mark.in_turn
 def test_a_file_system_is_filled_and_emptied(devices: list[str], tmp_path: Path) -> None:
     made = order(devices[:1], tmp_path, filesystem="ext4")
     with Changes(where=tmp_path / "state") as changes:
@@ -383,6 +389,7 @@ def test_btrfs_is_as_full_as_was_asked_for_each_time(devices: list[str], tmp_pat
 
 
 @pytest.mark.root
+@pytest.mark.in_turn
 def test_a_fill_on_a_file_system_that_is_not_mounted_after_a_reboot_is_not_called_restored(
     devices: list[str], tmp_path: Path
 ) -> None:
@@ -413,6 +420,7 @@ def test_a_fill_on_a_file_system_that_is_not_mounted_after_a_reboot_is_not_calle
 
 
 @pytest.mark.root
+@pytest.mark.in_turn
 def test_a_fill_on_a_layout_that_a_reboot_took_is_gone_with_it(devices: list[str], tmp_path: Path) -> None:
     made, where = order(devices[:1], tmp_path, filesystem="ext4"), tmp_path / "state"
     child = os.fork()

@@ -110,6 +110,7 @@ levels = ["as is", 64]
 
 
 @pytest.mark.parametrize(("disk", "warns"), [("sdc", True), ("sdb", False)])
+@pytest.mark.in_turn
 def test_a_setting_of_a_disk_that_no_target_is_on_is_told_before_and_by_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disk: str, warns: bool
 ) -> None:

@@ -261,6 +261,7 @@ def test_a_setting_of_a_volume_is_of_each(devices: list[str], tmp_path: Path) ->
 
 
 @pytest.mark.root
+@pytest.mark.in_turn
 def test_a_device_that_is_none_is_told_with_its_line(devices: list[str], tmp_path: Path) -> None:
     """`/dev/loop976 is not a block device` was all, without the file."""
     layouts = {"each": 'filesystem = "ext4"', "bare": 'filesystem = "none"'}

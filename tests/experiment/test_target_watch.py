@@ -81,6 +81,7 @@ def changes_of(target: str, change: Callable[[], object]) -> list[str]:
     return [why for _, why in watch.changed()]
 
 
+@pytest.mark.in_turn
 def test_a_device_that_is_detached_or_another_one_is_noticed(device: str, tmp_path: Path) -> None:
     other = empty(tmp_path / "other", SIZE)
     assert changes_of(device, lambda: attach_again(device, other)) == [

@@ -98,6 +98,7 @@ def test_totals_are_the_sum_of_the_hosts_to_the_io(
     assert len(list((tmp_path / "logs").glob("readers_iops.*.log"))) == 2
 
 
+@pytest.mark.in_turn
 def test_nothing_is_written_where_two_hosts_see_the_same_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,6 +137,7 @@ def test_hosts_of_one_kernel_that_saw_each_other_look_are_not_taken_for_users(
     assert ("are the same" in capsys.readouterr().err) is not stays
 
 
+@pytest.mark.in_turn
 def test_divide_without_anything_shared_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -32,6 +32,7 @@ filename={file}
 
 @pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
 @pytest.mark.parametrize("transport", ["dask", pytest.param("pipe", marks=pytest.mark.nightly)])
+@pytest.mark.in_turn
 def test_a_run_by_ssh_gives_the_sum_of_its_hosts(tmp_path: Path, transport: str) -> None:
     if transport == "dask":
         pytest.importorskip("distributed", reason="the extra `hosts` is not installed")

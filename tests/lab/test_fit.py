@@ -25,6 +25,7 @@ def same(one: Logistic, other: Logistic) -> bool:
 COUNTED = ("frequency", "open_frequency", "decided", "causes", "decided_causes")
 
 
+@pytest.mark.in_turn
 def test_the_weights_are_of_the_situations_that_are_kept() -> None:
     every, hashed = lines.kept()
     assert FITTED.source.lines_blake3 == hashed
@@ -292,6 +293,7 @@ def test_a_number_with_an_open_door_is_not_believed() -> None:
     assert shut > ajar > 0.8 > wide
 
 
+@pytest.mark.in_turn
 def test_probabilities_are_scaled_so_that_they_are_frequencies() -> None:
     every, _ = lines.kept()
     seen = rows.weighable(every[0])

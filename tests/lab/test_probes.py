@@ -211,6 +211,7 @@ def test_a_kind_more_or_less_is_what_an_interval_of_kinds_tells() -> None:
     assert text.startswith("300 cases of 4 kinds, told 70 %, right 67 % (53 to 91 with other kinds")
 
 
+@pytest.mark.in_turn
 def test_several_causes_at_once_are_in_no_fit() -> None:
     several = [kind for kind in KINDS.values() if kind.family in NEVER_FITTED]
     assert len(several) >= 8

@@ -33,12 +33,14 @@ def starts_s(directory: Path, paces: list[dict[str, Any]], seconds: float) -> ND
     return np.asarray(starts, np.float64) / SECOND_NS
 
 
+@pytest.mark.in_turn
 def test_linear_arrivals_are_evenly_spaced(tmp_path: Path) -> None:
     gaps = np.diff(starts_s(tmp_path, [rate(7_000)], 2.0)) * 1e9
     assert len(gaps) == 13_999
     assert np.abs(gaps - 1e9 / 7_000).max() <= 1.0
 
 
+@pytest.mark.in_turn
 def test_clones_take_turns(tmp_path: Path) -> None:
     paces = [rate(1_000, phase=index / 4) for index in range(4)]
     gaps = np.diff(starts_s(tmp_path, paces, 1.0)) * 1e9
@@ -59,6 +61,7 @@ def test_poisson_arrivals_have_exponential_gaps(tmp_path: Path, clones: int) -> 
     assert scipy.stats.chisquare(counts).pvalue > LEAST_P
 
 
+@pytest.mark.in_turn
 def test_uniform_arrivals_have_gaps_up_to_twice_their_mean(tmp_path: Path) -> None:
     starts = starts_s(tmp_path, [rate(10_000, "uniform")], 2.0)
     gaps = np.diff(starts)
@@ -69,6 +72,7 @@ def test_uniform_arrivals_have_gaps_up_to_twice_their_mean(tmp_path: Path) -> No
     assert len(starts) == pytest.approx(20_000, abs=4 * np.sqrt(20_000 / 3))
 
 
+@pytest.mark.in_turn
 def test_spikes_start_all_of_a_second_at_its_beginning(tmp_path: Path) -> None:
     """A rate that changes: 40 for a second, nothing for the next, and again."""
     steps = ((0, 1.0), (1, 1.0), (1, 0.0), (2, 0.0), (2, 1.0), (3, 1.0), (3, 0.0))
@@ -78,6 +82,7 @@ def test_spikes_start_all_of_a_second_at_its_beginning(tmp_path: Path) -> None:
     assert starts == pytest.approx([0.0] * 40 + [2.0] * 40, abs=1e-5)
 
 
+@pytest.mark.in_turn
 def test_random_arrivals_follow_a_profile(tmp_path: Path) -> None:
     """From a tenth to all in 2 s, a step to a half: in rescaled time they are Poisson again."""
     profile = [
@@ -93,6 +98,7 @@ def test_random_arrivals_follow_a_profile(tmp_path: Path) -> None:
     assert len(starts) == pytest.approx(16_000, abs=4 * np.sqrt(16_000))
 
 
+@pytest.mark.in_turn
 def test_even_arrivals_follow_a_step(tmp_path: Path) -> None:
     profile = [
         {"at_ns": 0, "share": 0.25},

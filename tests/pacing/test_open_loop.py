@@ -17,6 +17,7 @@ MS = 1_000_000
 
 
 @pytest.mark.parametrize("iodepth", [1, 64])
+@pytest.mark.in_turn
 def test_a_stall_is_in_the_percentiles_as_it_is_in_the_truth(tmp_path: Path, iodepth: int) -> None:
     """10,000 reads a second of 20 us each; the device stands still for 1 s every 10 s.
 
@@ -57,6 +58,7 @@ def test_the_service_time_stands_beside_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("load", "tolerance"), [(0.5, 0.03), (0.8, 0.08)])
+@pytest.mark.in_turn
 def test_an_m_m_1_queue_has_its_textbook_latencies(tmp_path: Path, load: float, tolerance: float) -> None:
     """Response times of M/M/1 are exponential with mean 1 / (mu - lambda) (Kleinrock, Queueing
     Systems 1, 1975, section 3.2). The tolerance is of the run's length, not of the tool."""
@@ -71,6 +73,7 @@ def test_an_m_m_1_queue_has_its_textbook_latencies(tmp_path: Path, load: float, 
         assert latency.percentile(percent) == pytest.approx(truth, rel=tolerance), percent
 
 
+@pytest.mark.in_turn
 def test_a_rate_above_the_device_is_reported_as_not_held(tmp_path: Path) -> None:
     """2,000 a second of a device that does 1,000: half, and the last I/O is half the time late."""
     made = run(tmp_path, simulated(1_000_000), [rate(2_000)], 10.0, iodepth=4)
@@ -84,6 +87,7 @@ def test_a_rate_above_the_device_is_reported_as_not_held(tmp_path: Path) -> None
     assert row.wait.percentile(50) == pytest.approx(2.5e9, rel=0.01)
 
 
+@pytest.mark.in_turn
 def test_chance_is_not_a_rate_that_was_missed(tmp_path: Path) -> None:
     made = run(tmp_path, simulated(1_000), [rate(100, "poisson")] * 2, 4.0)
     (row,) = made.pacing

@@ -101,6 +101,7 @@ def test_a_killed_process_that_ends_late_is_not_left_behind() -> None:
     assert not Path(f"/proc/{pid}").exists()
 
 
+@pytest.mark.in_turn
 def test_one_that_waits_for_a_cpu_is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Found on a host where fifty processes wanted two CPUs: its storage was said not to answer."""
     monkeypatch.setattr(process_state, "progress", lambda _: ("it got no CPU",))

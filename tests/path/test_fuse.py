@@ -62,6 +62,7 @@ def stage() -> Iterator[Stage]:
     not all(shutil.which(name) for name in ("nbdfuse", "nbdkit", "tc")),
     reason="not installed: nbdfuse (libnbd-bin), nbdkit or tc (iproute2)",
 )
+@pytest.mark.in_turn
 def test_the_path_of_a_served_file_goes_on_to_the_network(stage: Stage) -> None:
     """Behind nbdfuse it ended: neither a slow interface nor a shaped one could limit anything."""
     device = stage.remote("1gbit")
@@ -139,6 +140,7 @@ def test_the_path_goes_on_to_the_disk_that_a_program_has_open(stage: Stage) -> N
 @pytest.mark.skipif(
     not all(shutil.which(name) for name in ("nbdfuse", "nbdkit")), reason="not installed: nbdfuse or nbdkit"
 )
+@pytest.mark.in_turn
 def test_a_file_whose_server_is_not_seen_stands_on_nothing(stage: Stage) -> None:
     """Its mount is named after /dev/fuse, which is no directory; what an export does is its own affair."""
     file = stage.fuse_file("rdelay=1ms", filters=["delay"])

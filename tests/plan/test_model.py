@@ -11,6 +11,7 @@ from loadstone.plan.part import Part
 from tests.support import plan_model
 
 
+@pytest.mark.in_turn
 def test_is_generated_from_the_engines_schema() -> None:
     fresh = plan_model.text()
     if os.environ.get("LOADSTONE_WRITE_GENERATED"):

@@ -61,6 +61,7 @@ def test_each_operation_has_its_own_law(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.in_turn
 def test_it_comes_back_to_where_it_was(tmp_path: Path) -> None:
     """2^36 bytes are 2^21 leaves: the walk leaves its subtree of 64 leaves in about a third of the steps.
 
@@ -73,6 +74,7 @@ def test_it_comes_back_to_where_it_was(tmp_path: Path) -> None:
     assert left == pytest.approx(1 - 0.56 / 0.78, abs=0.012)
 
 
+@pytest.mark.in_turn
 def test_writes_keep_to_every_eighth_leaf_and_some_come_twice(tmp_path: Path) -> None:
     ios = realised(workload(), tmp_path, size=Amount(bytes=1 << 36), ops=40_000)
     writes = ios.filter(ios["op"] == 1).sort("start_ns", "t_ns")["offset"].to_numpy()

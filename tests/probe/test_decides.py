@@ -62,6 +62,7 @@ def test_every_explanation_is_told_from_the_storage_by_a_probe_of_the_command(
         assert decides or (name in NOT_BY_READING and not start.facts.writes), name
 
 
+@pytest.mark.in_turn
 def test_the_jobs_of_these_tests_are_of_all_explanations(tmp_path: Path) -> None:
     found = set[str]()
     for options in JOBS.values():

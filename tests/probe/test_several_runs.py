@@ -50,6 +50,7 @@ def test_a_dry_run_of_a_parameter_file_tells_the_probes_of_each_run_and_runs_non
     assert not out.exists()
 
 
+@pytest.mark.in_turn
 def test_a_dry_run_of_a_configuration_of_iometer_does_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -259,6 +259,7 @@ def test_a_diagram_is_words_in_markdown_and_has_one_title_on_paper(tmp_path: Pat
     assert on_paper(tmp_path, whole).count("Data path") == 1
 
 
+@pytest.mark.in_turn
 def test_a_heading_and_its_first_words_do_not_end_a_page(tmp_path: Path) -> None:
     """`Latency distributions` and what its points are stood below a page, and its charts on the next."""
     chart = base("a", [{"x": 1}]) | {"mark": "point", "encoding": {"x": {"field": "x"}}}

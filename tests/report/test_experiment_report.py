@@ -220,6 +220,7 @@ def test_every_form_says_what_was_changed_left_out_and_how_to_redo_it(
     assert links.dead(tmp_path / "r.html") == []
 
 
+@pytest.mark.in_turn
 def test_the_pdf_is_one(planted: ExperimentStory) -> None:
     assert as_file(article.article(planted), ".pdf")[:4] == b"%PDF"
 

@@ -132,6 +132,7 @@ def test_what_cannot_be_is_refused(run: runs.MadeRun, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["vdbench", "vdbench-50406", "fio-logs"])
+@pytest.mark.in_turn
 def test_a_directory_is_exported_whole_or_not_at_all(
     kind: str, run: runs.MadeRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -88,6 +88,7 @@ def test_the_parts_of_the_file(text: str) -> None:
     assert "4096,100,100,100,0,1,4096,0" in lines
 
 
+@pytest.mark.in_turn
 def test_rows_go_from_all_to_each_target(text: str) -> None:
     (rows,) = tables(text)
     told = [(row["'Target Type"], row["Target Name"]) for row in rows]
@@ -134,6 +135,7 @@ def test_rates_add_up_and_times_do_not(text: str) -> None:
         assert row[" >= 10 s"] == "0"
 
 
+@pytest.mark.in_turn
 def test_names_stand_as_iometer_writes_them(tmp_path: Path) -> None:
     """Nothing is quoted there, so commas cannot stay."""
     (run,) = made("24-unaligned.icf")
@@ -219,6 +221,7 @@ def test_phases_one_after_the_other_are_results_of_their_own(tmp_path: Path) -> 
     assert text.count("'Time Stamp") == 4
 
 
+@pytest.mark.in_turn
 def test_workers_of_one_name_are_two_rows(tmp_path: Path) -> None:
     """Iometer lets workers share a name, and managers too."""
     run = made("08-increment-parallel.icf")[-1]
@@ -237,6 +240,7 @@ def test_workers_of_one_name_are_two_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("depth", "told"), [(8, "4"), (3, iometer.AMBIGUOUS)])
+@pytest.mark.in_turn
 def test_the_depth_is_that_of_each_target(tmp_path: Path, depth: int, told: str) -> None:
     """The audit takes depth times targets for what is outstanding."""
     job = f"[j]\nrw=randread\nnrfiles=2\niodepth={depth}\ntime_based\nruntime=1\n"

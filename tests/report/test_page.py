@@ -30,6 +30,7 @@ def several(tmp_path: Path) -> Bundle:
     return Bundle.open(runs.make(tmp_path / "b", *SEVERAL, seconds=3, text=b"[<job>]\nbs=4k & more\n").path)
 
 
+@pytest.mark.in_turn
 def test_a_page_needs_nothing_but_itself(tmp_path: Path) -> None:
     html = page.render(summarise(several(tmp_path)))
     assert "<script" not in html
@@ -39,6 +40,7 @@ def test_a_page_needs_nothing_but_itself(tmp_path: Path) -> None:
     assert len(html) < 3_000_000
 
 
+@pytest.mark.in_turn
 def test_a_page_says_what_ran_and_what_it_measured(tmp_path: Path) -> None:
     html = page.render(summarise(several(tmp_path)))
     assert "[&lt;job&gt;]\nbs=4k &amp; more" in html
@@ -69,12 +71,14 @@ def test_the_picture_of_the_answer_has_the_total_of_jobs_that_run_together(tmp_p
     assert "total" not in {row["line"] for row in spec["data"]["values"]}
 
 
+@pytest.mark.in_turn
 def test_no_raw_floats_in_the_tables(tmp_path: Path) -> None:
     html = page.render(summarise(several(tmp_path)))
     tables = "".join(re.findall(r"<tbody>.*?</tbody>", html, re.DOTALL))
     assert not re.findall(r"\d\.\d{4,}", tables)
 
 
+@pytest.mark.in_turn
 def test_many_jobs_have_one_set_of_charts_and_a_table_of_their_own(tmp_path: Path) -> None:
     jobs = [MadeJob(f"j{number}", {"read": 100}) for number in range(40)]
     html = page.render(summarise(Bundle.open(runs.make(tmp_path / "b", *jobs, seconds=2).path)))
@@ -86,6 +90,7 @@ def test_many_jobs_have_one_set_of_charts_and_a_table_of_their_own(tmp_path: Pat
 
 
 @pytest.mark.parametrize("seal", ["complete", "interrupted", "failed", None])
+@pytest.mark.in_turn
 def test_every_status_is_said(tmp_path: Path, seal: str | None) -> None:
     html = page.render(summarise(Bundle.open(runs.make(tmp_path / "b", seconds=1, seal=seal).path)))
     status = seal or "partial"
@@ -120,12 +125,14 @@ def test_a_picture_of_samples_that_cannot_be_read_names_them(tmp_path: Path) -> 
     ("ending", "start"),
     [(".html", b"<!doctype html>"), (".svg", b"<svg"), (".png", b"\x89PNG"), (".pdf", b"%PDF")],
 )
+@pytest.mark.in_turn
 def test_every_format_is_written(tmp_path: Path, ending: str, start: bytes) -> None:
     bundle = Bundle.open(runs.make(tmp_path / "b", seconds=1).path)
     files.write(summarise(bundle), tmp_path / f"x{ending}")
     assert (tmp_path / f"x{ending}").read_bytes().startswith(start)
 
 
+@pytest.mark.in_turn
 def test_another_ending_and_a_place_that_is_not_there_are_refused(tmp_path: Path) -> None:
     bundle = Bundle.open(runs.make(tmp_path / "b", seconds=1).path)
     with pytest.raises(InputError, match=r"\.docx.*one of \.html"):
@@ -229,6 +236,7 @@ def test_many_jobs_in_phases_have_the_total_of_each_phase_and_none_of_all(tmp_pa
     assert rows[0][2][0].replace("\N{NO-BREAK SPACE}", " ").startswith(("10.", "9.9"))
 
 
+@pytest.mark.in_turn
 def test_a_note_of_many_jobs_is_told_once(tmp_path: Path) -> None:
     said = [
         {"kind": "info", "text": "mind this", "where": {"file": "a.fio", "line": line, "option": "iodepth"}}
@@ -258,6 +266,7 @@ def test_the_terminal_says_when_nothing_was_measured(tmp_path: Path) -> None:
     assert "nothing was measured" in printed(Bundle.open(runs.begun_again(run.path)), 100)
 
 
+@pytest.mark.in_turn
 def test_the_page_begins_with_the_total_of_all_jobs_and_what_it_is_worth(tmp_path: Path) -> None:
     jobs = [MadeJob(f"lun{at}", {"read": 100, "write": 50}, targets=(at,)) for at in range(8)]
     made = summarise(Bundle.open(runs.make(tmp_path / "b", *jobs, seconds=8, targets=8).path))
@@ -273,6 +282,7 @@ def test_the_page_begins_with_the_total_of_all_jobs_and_what_it_is_worth(tmp_pat
     assert html.count(found.why) == 1
 
 
+@pytest.mark.in_turn
 def test_phases_have_a_number_each_and_no_sum(tmp_path: Path) -> None:
     jobs = MadeJob("small", {"read": 1000}), MadeJob("large", {"write": 100}, block_bytes=128 << 10, stage=1)
     made = summarise(Bundle.open(runs.make(tmp_path / "b", *jobs, seconds=3).path))
@@ -282,6 +292,7 @@ def test_phases_have_a_number_each_and_no_sum(tmp_path: Path) -> None:
     assert page.render(made).count('class="main"') == 2
 
 
+@pytest.mark.in_turn
 def test_targets_of_several_phases_have_a_row_for_each_phase(tmp_path: Path) -> None:
     """Two targets under 4 KiB and then 128 KiB had one mean over both, as hosts had."""
     jobs = (

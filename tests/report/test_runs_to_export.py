@@ -61,6 +61,7 @@ def test_a_run_without_samples_is_no_run_of_zeros(
     assert not out.exists()
 
 
+@pytest.mark.in_turn
 def test_what_an_export_of_a_study_leaves_out_is_named(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,6 +34,7 @@ def rows(blocks: object) -> list[list[str]]:
     return [[cell.text for cell in row] for row in table.cells]
 
 
+@pytest.mark.in_turn
 def test_each_section_stands_on_the_page_or_has_nothing_to_say(tmp_path: Path) -> None:
     made = summary(tmp_path / "b", MadeJob(), seconds=3)
     html = page.render(made)

@@ -263,6 +263,7 @@ def test_repeats_say_their_mean_and_its_interval(tmp_path: Path) -> None:
     assert "repeat-3" in html
 
 
+@pytest.mark.in_turn
 def test_a_phone_has_the_matrix_before_what_it_was_measured_on(tmp_path: Path) -> None:
     controller = RepeatController(Next("j", simulated.workload(1)), most=1)
     whole = study(tmp_path / "s", "list", controller, {}, service="exponential")
@@ -377,6 +378,7 @@ def test_a_reason_is_told_once_for_all_runs_it_decides() -> None:
     assert of(("cannot_tell", None)) == ["cannot tell: rd0."]
 
 
+@pytest.mark.in_turn
 def test_a_note_of_many_files_is_told_once_with_its_first_place(curved: StudyPage) -> None:
     of_files = [
         {
@@ -393,6 +395,7 @@ def test_a_note_of_many_files_is_told_once_with_its_first_place(curved: StudyPag
     assert page(whole).count("the engine chooses") == 1
 
 
+@pytest.mark.in_turn
 def test_every_chart_can_be_drawn_and_written_as_a_picture(curved: StudyPage, tmp_path: Path) -> None:
     whole = curved
     for ending in (".svg", ".png", ".pdf"):

@@ -45,6 +45,7 @@ def asked_for_2000(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("done_hz", "words"), [(2_000.0, "rate held"), (1_000.0, "RATE NOT HELD")])
+@pytest.mark.in_turn
 def test_a_rate_and_whether_it_was_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done_hz: float, words: str
 ) -> None:
@@ -70,6 +71,7 @@ def test_many_rates_that_were_held_are_a_line_and_one_that_was_not_is_told(
 
 
 @pytest.mark.parametrize(("ceiling", "share", "near"), [(1e6, 0.1, False), (1_500.0, 66.7, True)])
+@pytest.mark.in_turn
 def test_how_near_the_generator_was_to_its_limit(
     tmp_path: Path, ceiling: float, share: float, near: bool
 ) -> None:
@@ -89,6 +91,7 @@ def test_without_a_calibration_nothing_is_said_of_a_limit(tmp_path: Path) -> Non
     assert "Load generator" not in printed(Bundle.open(run.path))
 
 
+@pytest.mark.in_turn
 def test_what_watching_cost_and_what_was_given_up(tmp_path: Path) -> None:
     cost = {"type": "monitor_cost", "cpu_ns": 50_000_000, "rows": 5}
     cost |= {"by_collector": {"cpu": 10_000_000, "run_queue": 20_000_000}, "failed": {"tcp": "no number"}}

@@ -64,6 +64,7 @@ def in_page(template: str) -> list[str]:
     return [one for one in words if one != "Loadstone" and not TERM.fullmatch(one)]
 
 
+@pytest.mark.in_turn
 def test_words_of_reports_are_in_the_catalogue_or_their_file_has_a_reason() -> None:
     assert [(at, text) for at, text in in_reports() if not at.startswith(tuple(REPORTS_BESIDE))] == []
     places = [at for at, _ in in_reports()]

@@ -4,8 +4,8 @@
 that has no more than twenty, then others up to that number. Which ones is drawn anew for each number in
 `LOADSTONE_TESTS_DRAW`; `make test` gives it the day of the year, so that a year of days tries them all.
 
-`@pytest.mark.in_turn` stands at what takes a second of CPU time or more: of those in a file each fifth
-is run, from another one on each day. Five days of `make test` run them all, and so does each night.
+`@pytest.mark.in_turn` stands at what takes half a second of CPU time or more: of those in a file each
+seventh is run, from another one on each day. A week of `make test` runs them all, and so does each night.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VARIABLE: Final = "LOADSTONE_TESTS_DRAW"
-TURNS: Final = 5
+TURNS: Final = 7
 
 
 def number() -> str:
@@ -47,7 +47,7 @@ def leave_out(items: Sequence[pytest.Item]) -> None:
 
 
 def _take_turns(items: Sequence[pytest.Item]) -> None:
-    """Mark as `nightly` four fifths of the tests of a file that take turns, and of drawn cases."""
+    """Mark as `nightly` six sevenths of the tests of a file that take turns, and of drawn cases."""
     taking: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("in_turn") is not None and item.get_closest_marker("nightly") is None:

@@ -219,6 +219,7 @@ def test_host_idle_recovery_is_bursts_with_ever_longer_rests(tmp_path: Path) -> 
     assert set(ios["op"].to_list()) == {1}
 
 
+@pytest.mark.in_turn
 def test_the_tests_of_a_matrix_go_where_they_should(tmp_path: Path) -> None:
     """16 records of 4 KiB: forwards, backwards, one of them again and again."""
     (run,) = runs("iozone-matrix-like", file="64k", record="4k")

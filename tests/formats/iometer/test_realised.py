@@ -39,6 +39,7 @@ def test_sizes_directions_and_addresses_are_those_of_the_lines(tmp_path: Path, n
     assert agrees({key: count // bursts for key, count in found.items()}, weight)
 
 
+@pytest.mark.in_turn
 def test_reads_and_writes_move_along_together(tmp_path: Path) -> None:
     """Iometer has one position on a drive; a random I/O moves it, too."""
     (run,) = made("13-all-in-one.icf")
@@ -50,6 +51,7 @@ def test_reads_and_writes_move_along_together(tmp_path: Path) -> None:
     assert 100 * follows / ios.height == pytest.approx(100 - random, abs=2)
 
 
+@pytest.mark.in_turn
 def test_bursts_pause(tmp_path: Path) -> None:
     """8 I/Os, 10 ms, 8 I/Os: 800 a second at the most."""
     (run,) = made("14-bursts.icf")

@@ -32,6 +32,7 @@ def of(*lines: str) -> list[Parameter]:
 
 
 @given(st.lists(st.tuples(PLAIN.map(lambda text: "k" + text), PLAIN), min_size=1, max_size=6), st.data())
+@pytest.mark.in_turn
 def test_a_line_may_be_broken_after_any_comma(pairs: list[tuple[str, str]], data: st.DataObject) -> None:
     words = [f"{keyword}={value}" for keyword, value in pairs]
     text = words[0]
