@@ -82,7 +82,7 @@ def test_a_command_that_fails_is_said_before_and_what_it_did_is_undone(tmp_path:
 def test_a_command_that_cannot_be_undone_ends_it_before_the_first_run(tmp_path: Path) -> None:
     levels = f'kind = "command"\nlevels = ["as is", {command("on", "true", "exit 4")}]'
     prepared = prepared_of(tmp_path, BEGINNING + PATTERN + factor("mode", levels))
-    with pytest.raises(RunError, match="command of mode=on: NOT put back"):
+    with pytest.raises(RunError, match="command of mode=on: NOT undone"):
         refused(machine_of(prepared, tmp_path), prepared.document.runs)
     assert list((tmp_path / "state").glob("*.jsonl"))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone import host_limits
+from loadstone import engine_groups, host_limits
 from tests.e2e.program import job, needs_engine
 
 if TYPE_CHECKING:
@@ -77,12 +77,12 @@ def test_a_control_group_that_holds_it_longer(monkeypatch: pytest.MonkeyPatch) -
     files = {
         "/proc/sys/kernel/sched_rt_runtime_us": "950000",
         "/proc/sys/kernel/sched_rt_period_us": "1000000",
-        "/proc/self/cgroup": "3:cpu,cpuacct:/job",
         "/sys/fs/cgroup/cpu/job/cpu.rt_runtime_us": "0",
         "/sys/fs/cgroup/cpu/job/cpu.rt_period_us": "1000000",
     }
     monkeypatch.setattr(os, "sched_getscheduler", lambda _pid: os.SCHED_FIFO)
     monkeypatch.setattr(host_limits, "text", lambda path: files.get(str(path)))
+    monkeypatch.setattr(engine_groups, "lines", lambda: ["3:cpu,cpuacct:/job"])
     found = host_limits.real_time()
     assert found is not None
     assert "1000 ms of each 1000 ms" in found.found

@@ -12,7 +12,6 @@ from typing import Annotated
 
 from loadstone.cli.display import console
 from loadstone.cli.options.arguments import Flag, Job, LoadOptions, Repeat, job_of
-from loadstone.cli.running.consent import consent_without_asking, would_end
 
 
 def plan(
@@ -36,6 +35,7 @@ def plan(
         Print the Plan, or the runs of a job file of several, as JSON.
     """
     from loadstone.api import planning
+    from loadstone.cli.running.consent import consent_without_asking, would_end
 
     planned = planning.planned(job_of(job), load.changes(), [job_of(one) for one in more])
     if isinstance(planned, planning.PlannedJob):
