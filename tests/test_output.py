@@ -109,6 +109,19 @@ def test_a_hard_link_is_not_written_through(tmp_path: Path) -> None:
     assert other.read_text() == "first"
 
 
+def test_a_name_that_a_killed_program_set_it_aside_by_is_no_other_name(tmp_path: Path) -> None:
+    out, aside, other = tmp_path / "r", tmp_path / f".loadstone-output-{'0a' * 8}", tmp_path / "other"
+    output.write(out, "first")
+    aside.hardlink_to(out)
+    output.write(out, "second")
+    assert out.read_text() == "second"
+    assert aside.read_text() == "first"
+    aside.unlink()
+    aside.hardlink_to(out)
+    other.hardlink_to(out)
+    assert "2 names" in refusal(out)
+
+
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

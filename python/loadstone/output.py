@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 MARK: Final = "user.loadstone.output"
 _BESIDE: Final = ".loadstone-output-"
+_ASIDE: Final = re.compile(re.escape(_BESIDE) + "[0-9a-f]{16}")
 _SWALLOW: Final = frozenset({(1, 3), (1, 5), (1, 7)})
 """/dev/null, /dev/zero and /dev/full (Linux Documentation/admin-guide/devices.txt)."""
 _OWN_DESCRIPTOR: Final = re.compile(r"/(?:dev/fd|proc/self/fd|proc/thread-self/fd)/(\d+)\Z")
@@ -172,14 +173,23 @@ class _Place:
             raise make_error(RefusedError, "output.no_place", path=shown, reason=reason)
         if status is None:
             return
-        if status.st_nlink > 1:
-            raise make_error(RefusedError, "output.hard_links", path=shown, names=status.st_nlink)
+        if (names := self._names(status)) > 1:
+            raise make_error(RefusedError, "output.hard_links", path=shown, names=names)
         if used := file_uses(self.real, Snapshot()):
             raise make_error(RefusedError, "output.in_use", path=shown, use=used[0])
         if status.st_size and not self.is_ours() and not (known is not None and known(self.real)):
             if self._mark() is not None:
                 raise make_error(RefusedError, "output.edited", path=shown)
             raise make_error(RefusedError, "output.foreign", path=shown)
+
+    def _names(self, status: os.stat_result) -> int:
+        """Return how many names it has, without those by which a program that was killed had set it aside."""
+        if status.st_nlink < 2:
+            return status.st_nlink
+        with contextlib.suppress(OSError), os.scandir(self.real.parent) as entries:
+            aside = [one for one in entries if _ASIDE.fullmatch(one.name) and one.inode() == status.st_ino]
+            return status.st_nlink - len(aside)
+        return status.st_nlink
 
     def is_ours(self) -> bool:
         """Whether the mark says that what is there is what we wrote."""
