@@ -223,3 +223,15 @@ sys.exit(supervisor.run(work))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (7, "a line that is not flushedregistered\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_limit_on_cpu_time_that_ends_the_program_is_named() -> None:
+    """Only the engine's end was held against it: a slow host used three seconds before the engine did."""
+    program = "import sys\nfrom loadstone.cli.process import supervisor\nsys.exit(supervisor.run(spin))"
+    spin = "def spin():\n    while True:\n        pass\n"
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'ulimit -t 2; exec {sys.executable} -c "$0"', spin + program],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "it used the 2 s of CPU time that ulimit -t allows" in done.stderr

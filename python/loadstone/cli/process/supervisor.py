@@ -124,9 +124,9 @@ class _Waiting:
                 self._pass_on(signal.Signals(received.number), received.code)
             elif received is not None and received.number == signal.SIGTSTP:
                 self._stop()
-            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            ended, status, used = os.wait4(self.pid, os.WNOHANG)
             if ended:
-                return _exit_code_of(status, deaths)
+                return _exit_code_of(status, deaths, used.ru_utime + used.ru_stime)
             insisted = self.requests > 1 and time.monotonic() - self.asked_s > PATIENCE_S
             if insisted or (self.requests and self._is_deaf()):
                 return self._leave()
@@ -192,7 +192,7 @@ class _Waiting:
         return exitcodes.FAILED if crash_note.settings_are_changed() else exitcodes.INTERRUPTED
 
 
-def _exit_code_of(status: int, deaths: Deaths) -> int:
+def _exit_code_of(status: int, deaths: Deaths, cpu_s: float) -> int:
     if os.WIFEXITED(status):
         return os.WEXITSTATUS(status)
     number = os.WTERMSIG(status)
@@ -203,8 +203,9 @@ def _exit_code_of(status: int, deaths: Deaths) -> int:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (number,))
         os.kill(os.getpid(), number)
     oom = Deaths.now().since(deaths)
-    ended = exit_cause.of_exit(-number, oom=oom, cpu_s=0.0, cpu_limit_s=None)
-    _say(f"the program {ended}{_why(number, counted=bool(deaths.counts))}")
+    ended = exit_cause.of_exit(-number, oom=oom, cpu_s=cpu_s, cpu_limit_s=exit_cause.cpu_limit_s())
+    is_known = ended != f"was killed by {exit_cause.signal_name(number)}"
+    _say(f"the program {ended}{'' if is_known else _why(number, counted=bool(deaths.counts))}")
     return exitcodes.FAILED
 
 
