@@ -109,7 +109,7 @@ def cpu() -> dict[str, Any]:
     cpu_facts: dict[str, Any] = {
         "model": model.group(1) if model else None,
         "online": os.cpu_count(),
-        "usable": len(os.sched_getaffinity(0)),
+        "usable": len(engine_groups.cpus()),
         "threads_per_core": _threads_per_core(),
         "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
         "governors": _distinct("cpufreq/scaling_governor"),

@@ -86,9 +86,7 @@ def _fair_server() -> bool:
     release = re.match(r"(\d+)\.(\d+)", text("/proc/sys/kernel/osrelease") or "")
     if release is None or (int(release[1]), int(release[2])) < (6, 12):
         return False
-    shares = [
-        text(f"/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime") for cpu in os.sched_getaffinity(0)
-    ]
+    shares = [text(f"/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime") for cpu in engine_groups.cpus()]
     return not all(share == "0" for share in shares)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone import doctor, environment
+from loadstone import doctor, engine_groups, environment
 from loadstone.path import facts
 from loadstone.path.layers import DataPath
 from tests.guard.plans import plan, target
@@ -30,6 +30,16 @@ def test_a_run_is_described_and_can_be_written_as_json(tmp_path: Path) -> None:
     paths = [DataPath.model_validate(path) for path in found["paths"]]
     assert [path.target for path in paths] == [str(tmp_path / "data")]
     assert paths[0].layers[0].facts["size_bytes"] == 5000
+
+
+def test_cpus_that_may_be_used_are_those_of_the_group_that_engines_begin_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The CPUs of this process were recorded, which is not in the group."""
+    first = min(os.sched_getaffinity(0))
+    (tmp_path / "cpuset.cpus").write_text(f"{first}\n")
+    monkeypatch.setattr(engine_groups, "_JOINED", {"cpuset": tmp_path})
+    assert environment.cpu()["usable"] == 1
 
 
 def test_of_many_targets_the_first_are_followed_and_the_rest_are_counted(tmp_path: Path) -> None:
