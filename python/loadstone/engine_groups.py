@@ -11,6 +11,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from loadstone import cpu_list
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -58,7 +60,7 @@ def cpus() -> set[int]:
         except OSError:
             continue
         if listed:
-            return own & _numbers(listed) or own
+            return own & {*cpu_list.numbers(listed)} or own
     return own
 
 
@@ -68,12 +70,3 @@ def _of_engine(line: str) -> str:
         if controller in controllers.split(","):
             return f"{number}:{controllers}:/{directory.name}"
     return line
-
-
-def _numbers(listed: str) -> set[int]:
-    """Return the numbers of a list as `0-2,5`."""
-    numbers: set[int] = set()
-    for part in listed.split(","):
-        first, _, last = part.partition("-")
-        numbers.update(range(int(first), int(last or first) + 1))
-    return numbers

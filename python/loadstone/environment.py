@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadstone import engine_groups
+from loadstone import cpu_list, engine_groups
 from loadstone.path import facts
 from loadstone.path.block import BlockDevice
 from loadstone.path.discover import discover
@@ -211,10 +211,7 @@ def _distinct(attribute: str) -> list[str]:
 
 def _threads_per_core() -> int | None:
     siblings = text(CPU / "cpu0" / "topology" / "thread_siblings_list")
-    if siblings is None:
-        return None
-    ends = [part.split("-") for part in siblings.split(",")]
-    return sum(int(end[-1]) - int(end[0]) + 1 for end in ends)
+    return None if siblings is None else len(cpu_list.numbers(siblings))
 
 
 def _mitigations() -> dict[str, str]:

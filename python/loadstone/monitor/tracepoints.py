@@ -19,12 +19,14 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from loadstone import cpu_list
 from loadstone.messages import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 TRACING: Final = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
+_ONLINE: Final = Path("/sys/devices/system/cpu/online")
 _CALL: Final = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
 """Number of the system call perf_event_open, which libc has no function for."""
 _TYPE_TRACEPOINT: Final = 2
@@ -127,7 +129,7 @@ class Recorder:
         self._fds: dict[int, list[int]] = {one.number: [] for one in tracepoints}
         self._rings: list[_Ring] = []
         try:
-            for cpu in _online():
+            for cpu in cpu_list.numbers(_ONLINE.read_text()):
                 self._open(cpu, keep.encode() + b"\0")
         except BaseException:
             self.close()
@@ -187,12 +189,6 @@ class Recorder:
             while fds:
                 os.close(fds.pop())
         self._rings.clear()
-
-
-def _online() -> Iterator[int]:
-    for part in Path("/sys/devices/system/cpu/online").read_text().strip().split(","):
-        first, _, last = part.partition("-")
-        yield from range(int(first), int(last or first) + 1)
 
 
 def _perf_event_open(number: int, cpu: int) -> int:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from loadstone import engine_groups
+from loadstone import cpu_list, engine_groups
 from loadstone.errors import InputError, Where, as_text
 from loadstone.messages import make_error, say
 from loadstone.path import nvme
@@ -187,11 +187,10 @@ def _nodes() -> dict[int, tuple[int, ...]]:
     nodes = {}
     for place in sorted(Path("/sys/devices/system/node").glob("node[0-9]*")):
         try:
-            parts = [part.split("-") for part in (place / "cpulist").read_text().strip().split(",") if part]
+            listed = (place / "cpulist").read_text()
         except OSError:
             continue
-        cpus = [cpu for part in parts for cpu in range(int(part[0]), int(part[-1]) + 1)]
-        nodes[int(place.name.removeprefix("node"))] = tuple(cpus)
+        nodes[int(place.name.removeprefix("node"))] = cpu_list.numbers(listed)
     return nodes
 
 
