@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from loadstone import exitcodes
-from loadstone.cli import reference_page
+from loadstone.cli import help_page, reference_page
 from loadstone.workload.catalogue import docs_page as workloads
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -16,6 +16,13 @@ def test_the_page_is_fresh() -> None:
     if os.environ.get("LOADSTONE_WRITE_GENERATED"):
         (DOCS / "cli.md").write_text(reference_page.page())
     assert (DOCS / "cli.md").read_text() == reference_page.page(), "docs/cli.md is stale: run `make docs`"
+
+
+def test_the_pages_of_help_are_fresh() -> None:
+    """Written down, so that `--help` needs no parser of arguments to find out what there is to say."""
+    if os.environ.get("LOADSTONE_WRITE_GENERATED"):
+        help_page.FILE.write_text(reference_page.helps())
+    assert help_page.FILE.read_text() == reference_page.helps(), "help.json is stale: run `make docs`"
 
 
 def test_the_list_of_workloads_is_fresh() -> None:

@@ -5,9 +5,7 @@ A verb is imported when it is used. Adding one is a file in `verbs/` and a line 
 
 from __future__ import annotations
 
-import gc
 from inspect import signature
-from itertools import takewhile
 from typing import TYPE_CHECKING, Final, get_args
 
 from cyclopts import App, CycloptsError, UnusedCliTokensError
@@ -44,7 +42,6 @@ VERBS: Final = {
 }
 """A verb is the function of its name in `verbs/NAME.py`, and what the list of verbs says of it."""
 
-HELP_FLAGS: Final = {"--help", "-h"}
 HELP = "Storage load testing that can be believed."
 EPILOGUE = (
     "Exit codes: 0 done, 1 the run failed, 2 bad input or refused, 130 interrupted. See docs/exit-codes.md."
@@ -90,15 +87,6 @@ def usage(app: App, verb: str) -> str:
 def run(words: Sequence[str]) -> int:
     """Run one command line and return its exit code; raise `InputError` when it makes no sense."""
     app = build(words[:1])
-    if not words:
-        app.help_print([])
-        return exitcodes.USAGE
-    if words[0] in VERBS and HELP_FLAGS & {*takewhile(lambda word: word != "--", words)}:
-        # The parser reads all options three times until it prints help: once to find out that it is to.
-        app[words[0]].usage = f"Usage: loadstone {words[0]} {usage(app, words[0])}"
-        app.help_print([words[0]])
-        return exitcodes.DONE
-    gc.enable()  # From here on work is done (see `start`).
     if words[1:2] == ["-"]:
         # Standard input as the job: the parser takes a lone dash for an option unless told otherwise.
         words = [words[0], *words[2:], "--", "-"]

@@ -13,15 +13,17 @@ import os
 import resource
 import signal
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from loadstone import crash_note, exitcodes, uncaught
+from loadstone.cli import help_page
 from loadstone.errors import MORE_FILES, LoadstoneError, RunError, told
 from loadstone.printable import message, standard_streams
 from loadstone.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 COMPLETE: Final = "__complete"
@@ -164,26 +166,32 @@ def show(error: LoadstoneError) -> None:
 
 
 def _dispatch(words: list[str]) -> int:
-    if words[:1] in (["fio"], ["hosts"]):
-        gc.enable()  # These do not come by `app.run`.
-    if words[:1] == ["fio"]:
-        from loadstone.cli.fio.program import main as fio
-
-        return fio(words[1:])
-    if words == ["hosts", "agent"]:
-        from loadstone.hosts.agent import main as agent
-
-        return agent()
-    if words == ["hosts", "worker"]:
-        from loadstone.hosts.dask_worker import main as worker
-
-        return worker()
     if words == ["--version"]:
         sys.stdout.write(f"loadstone {__version__}\n")
         return exitcodes.DONE
+    if words[:1] != ["fio"] and help_page.shown(words):
+        return exitcodes.DONE if words else exitcodes.USAGE
+    program = _program_of(words)
+    gc.enable()  # From here on work is done (see `start`).
+    return program()
+
+
+def _program_of(words: list[str]) -> Callable[[], int]:
+    if words[:1] == ["fio"]:
+        from loadstone.cli.fio.program import main as fio
+
+        return partial(fio, words[1:])
+    if words == ["hosts", "agent"]:
+        from loadstone.hosts.agent import main as agent
+
+        return agent
+    if words == ["hosts", "worker"]:
+        from loadstone.hosts.dask_worker import main as worker
+
+        return worker
     from loadstone.cli import app
 
-    return app.run(words)
+    return partial(app.run, words)
 
 
 if __name__ == "__main__":
