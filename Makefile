@@ -5,7 +5,9 @@ PYTHON ?= python3
 CARGO ?= cargo
 VENV := .venv
 BIN := $(VENV)/bin
-ENGINE := target/release/loadstone-engine
+# Of the engine; with `dev` it is compiled once for itself and for its tests (`.ci/run`).
+PROFILE ?= release
+ENGINE := target/$(PROFILE:dev=debug)/loadstone-engine
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 QUIET := $(if $(V),,--quiet)
 
@@ -14,7 +16,7 @@ QUIET := $(if $(V),,--quiet)
 help:
 	@echo "make demo    run four corners on a temporary file and say where the report is"
 	@echo "make test    all tests"
-	@echo "make turns   the costly tests of the six other days, before a change that many files feel"
+	@echo "make turns   the costly tests of all days, before a change that many files feel"
 	@echo "make nightly the tests that take minutes: every failure of every file operation, thousands of simulated runs"
 	@echo "make robust  all tests ten times beside two spinning processes (hours): which take speed for granted"
 	@echo "make lint    formatters, linters, types and the import rules"
@@ -46,7 +48,7 @@ $(VENV)/.python: pyproject.toml python/loadstone/version.py
 # pip builds the engine once for $(VENV)/bin; from then on cargo alone keeps it fresh,
 # and `loadstone` takes the newer of the two.
 $(ENGINE): $(RUST) | $(VENV)/.python
-	$(CARGO) build $(QUIET) --locked --release
+	$(CARGO) build $(QUIET) --locked --profile $(PROFILE)
 	@touch $@
 
 build: $(VENV)/.python $(ENGINE)
@@ -88,12 +90,12 @@ test-side-by-side: build
 	@[ -d tests/__pycache__ ] || $(BIN)/python -m pytest --collect-only --quiet > /dev/null
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'not nightly and not serial' $(PYTEST)
 
-# A seventh of the costly tests is run each day: a change that breaks another is seen on its day, and nowhere before.
+# A fourteenth of the costly tests is run each day: what breaks another is seen on its day, and nowhere before.
 turns: export PYTHONDONTWRITEBYTECODE =
+turns: export LOADSTONE_TESTS_TURNS := 1
+turns: export LOADSTONE_TESTS_DRAW ?= $(shell date +%j)
 turns: build
-	@for more in 1 2 3 4 5 6; do \
-		export LOADSTONE_TESTS_DRAW=$$(( $$(date +%-j) + more )); \
-		$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'in_turn and not nightly' $(PYTEST) || exit 1; done
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'in_turn and not nightly' $(PYTEST)
 
 # Ten times beside two processes that spin: what fails takes the host's speed for granted.
 robust: build
@@ -110,9 +112,10 @@ nightly: build
 lint:
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint-rust lint-python
 
+CLIPPY ?= $(CARGO) clippy $(QUIET) --locked --workspace --all-targets -- -D warnings
 lint-rust:
 	$(CARGO) fmt --check
-	$(CARGO) clippy $(QUIET) --locked --workspace --all-targets -- -D warnings
+	$(CLIPPY)
 
 lint-python: $(VENV)/.python
 	$(BIN)/ruff check --no-cache

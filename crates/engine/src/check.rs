@@ -341,7 +341,7 @@ fn check_rate(rate: &Rate, path: &str) -> Checked {
 ///
 /// # Panics
 /// When the changed Plan is not refused.
-#[cfg(any(test, feature = "plain"))]
+#[cfg(debug_assertions)]
 #[must_use]
 pub fn refused(mut plan: Plan, change: impl FnOnce(&mut Plan)) -> (String, String) {
     change(&mut plan);

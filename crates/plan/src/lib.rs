@@ -10,7 +10,7 @@ mod block_sizes;
 mod headers;
 mod pattern;
 mod payload;
-#[cfg(any(test, feature = "plain"))]
+#[cfg(debug_assertions)]
 pub mod plain;
 mod priority;
 mod rate;

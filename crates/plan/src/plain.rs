@@ -1,8 +1,9 @@
 //! The plainest Plans, for tests to begin with and change.
 //!
 //! Knows one value for every field: reads of 4 KiB at random addresses, one at a time, for
-//! a second. Knows no rule. Only tests
-//! are built with it: nothing below a Plan has a default.
+//! a second. Knows no rule. It is in builds with debug assertions alone, which tests and fuzzers
+//! are: nothing below a Plan has a default. No feature switches it on, so that the engine and its
+//! tests are compiled from the same crates.
 
 use super::*;
 
