@@ -25,7 +25,7 @@ MADE = b"\0" * (1 << 20)
 
 def reading(directory: Path, seconds: int, target: object) -> Path:
     text = f"[r]\nrw=randread\nbs=4k\nsize=1m\ntime_based\nruntime={seconds}s\nioengine=psync\n"
-    text += f"filename={target}\n"
+    text += f"rate_iops=1k\nfilename={target}\n"
     return job(directory / "r.fio", text)
 
 
@@ -190,7 +190,8 @@ def test_the_coordinator_itself_never_touches_a_target(
     """Whoever asks the target's file system for anything is an engine or a child that can be left."""
     with mounted(tmp_path / "m", log=tmp_path / "log") as there:
         (there.path / "data").write_bytes(MADE)
-        text = f"[r]\n{load}\nbs=4k\ntime_based\nruntime=1s\nioengine=psync\nfilename={there.path / 'data'}\n"
+        text = f"[r]\n{load}\nbs=4k\ntime_based\nruntime=1s\nrate_iops=1k\nioengine=psync\n"
+        text += f"filename={there.path / 'data'}\n"
         one = job(tmp_path / "r.fio", text)
         (tmp_path / "log").write_text("")
         verb, *more = words

@@ -34,7 +34,8 @@ def until(lines: IO[bytes], kind: str) -> dict[str, Any]:
 def under_load(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Give an agent whose engine has begun."""
     (tmp_path / "data").write_bytes(bytes(1 << 20))
-    job = f"[r]\nioengine=psync\nrw=read\nsize=1m\ntime_based\nruntime=120\nfilename={tmp_path}/data\n"
+    job = "[r]\nioengine=psync\nrw=read\nsize=1m\ntime_based\nruntime=120\nrate_iops=1k\n"
+    job += f"filename={tmp_path}/data\n"
     path = tmp_path / "job.fio"
     path.write_text(job)
     workload = workload_of(str(path), JobChanges())

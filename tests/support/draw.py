@@ -5,7 +5,8 @@ that has no more than twenty, then others up to that number. Which ones is drawn
 `LOADSTONE_TESTS_DRAW`; `make test` gives it the day of the year, so that a year of days tries them all.
 
 `@pytest.mark.in_turn` stands at what takes half a second of CPU time or more: of those in a file each
-seventh is run, from another one on each day. A week of `make test` runs them all, and so does each night.
+fourteenth is run, from another one on each day. Two weeks of `make test` run them all, and so does each
+night; `make turns` runs them at once, with `LOADSTONE_TESTS_TURNS=1`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VARIABLE: Final = "LOADSTONE_TESTS_DRAW"
-TURNS: Final = 7
+TURNS: Final = int(os.environ.get("LOADSTONE_TESTS_TURNS", "14"))
 
 
 def number() -> str:
@@ -47,7 +48,7 @@ def leave_out(items: Sequence[pytest.Item]) -> None:
 
 
 def _take_turns(items: Sequence[pytest.Item]) -> None:
-    """Mark as `nightly` six sevenths of the tests of a file that take turns, and of drawn cases."""
+    """Mark as `nightly` the tests of a file that take turns but each fourteenth, and of drawn cases."""
     taking: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("in_turn") is not None and item.get_closest_marker("nightly") is None:
