@@ -31,7 +31,7 @@ def system_error_number(error: BaseException) -> int | None:
 
 def as_text(name: str) -> str:
     """Return a name that can be written anywhere: of bytes that are no UTF-8 their numbers."""
-    return name.encode("utf-8", "backslashreplace").decode()
+    return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode()
 
 
 @dataclass(frozen=True, slots=True)

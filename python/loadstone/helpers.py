@@ -9,6 +9,7 @@ processes and pipes; does not know what the work is.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import pickle
 import subprocess
@@ -18,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from loadstone.errors import RunError
+from loadstone.garbage import collect_from_now_on
 from loadstone.messages import make_error
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PROGRAM: Final = "import sys; sys.path[:] = sys.argv[1:]; from loadstone.helpers import serve; serve()"
+PROTOCOL: Final = pickle.HIGHEST_PROTOCOL
 OWN: Final = {"POLARS_MAX_THREADS": "1"}
 """Of their environment: each of them is one CPU's work."""
 
@@ -79,7 +82,7 @@ class Helpers:
             self._own.process = self._start()
         process = self._own.process
         try:
-            process.stdin.write(pickle.dumps((work, words)))
+            process.stdin.write(pickle.dumps((work, words), PROTOCOL))
             process.stdin.flush()
             done, answer = pickle.load(process.stdout)  # noqa: S301 # from our own program
         except (EOFError, OSError, pickle.UnpicklingError) as error:
@@ -108,6 +111,7 @@ class Helpers:
 
 def serve() -> None:
     """Do what standard input asks for, and answer on standard output, until nobody asks any more."""
+    gc.disable()
     answers = os.fdopen(os.dup(1), "wb")
     # What a library prints must not come between.
     os.dup2(2, 1)
@@ -115,11 +119,13 @@ def serve() -> None:
         while True:
             work, words = pickle.load(sys.stdin.buffer)  # noqa: S301 # from the program that started us
             _answer(work, words, answers)
+            if not gc.isenabled():
+                collect_from_now_on()
 
 
 def _answer(work: Callable[..., object], words: tuple[Any, ...], answers: BufferedWriter) -> None:
     try:
-        pickled = pickle.dumps((True, work(*words)))
+        pickled = pickle.dumps((True, work(*words)), PROTOCOL)
     except Exception as error:  # noqa: BLE001 # whatever it is, it is the asker's
         pickled = pickle.dumps((False, error))
     answers.write(pickled)

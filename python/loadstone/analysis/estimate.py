@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
+
+    Pair = tuple[NDArray[np.float64], NDArray[np.float64], str]
+    """Numerators, denominators and the unit of a ratio."""
 
 MIN_INTERVALS: Final = 5
 """With fewer intervals there is no telling how much they vary, so there is no error."""
@@ -63,36 +68,68 @@ def ratio(
     are correlated (a slow second follows a slow second), so V uses `long_run_variance`.
     Stages do different things on purpose: each is a stratum with its own R, and variances add.
     """
+    return ratios([(numerators, denominators, unit)], strata)[0]
+
+
+def ratios(pairs: Sequence[Pair], strata: NDArray[np.int64]) -> list[Estimate | None]:
+    """Estimate several ratios over the same intervals, each as `ratio` does, in one go."""
+    if len(strata) and (strata == strata[0]).all():
+        # Nearly always: no part has to be copied out.
+        parts = [_residuals(pairs)]
+    else:
+        parts = [
+            _residuals([(y[strata == one], x[strata == one], unit) for y, x, unit in pairs])
+            for one in np.unique(strata)
+        ]
+    of_pairs = zip(*parts, strict=True) if parts else [()] * len(pairs)
+    return [
+        _estimate(pair, [one for one in own if one is not None])
+        for pair, own in zip(pairs, of_pairs, strict=True)
+    ]
+
+
+def _residuals(pairs: Sequence[Pair]) -> list[tuple[float, Caution | None] | None]:
+    """Return the variance of the sum of residuals of each pair and its caution; None without data."""
+    count = len(pairs[0][0])
+    values, weights = np.array([one[0] for one in pairs]), np.array([one[1] for one in pairs])
+    sums, wholes = values.sum(axis=1), weights.sum(axis=1)
+    known = np.flatnonzero(wholes > 0)
+    answers: list[tuple[float, Caution | None] | None] = [None] * len(pairs)
+    if not len(known):
+        return answers
+    if count < MIN_INTERVALS:
+        return [(math.nan, None) if whole > 0 else None for whole in wholes]
+    residuals = values[known] - (sums[known] / wholes[known])[:, None] * weights[known]
+    deviations = residuals - residuals.mean(axis=1)[:, None]
+    for at, variance, own in zip(known, _long_run_variances(deviations), deviations, strict=True):
+        whole_variance = count * variance
+        answers[at] = whole_variance, _caution(own, whole_variance / count)
+    return answers
+
+
+def _estimate(pair: Pair, parts: Sequence[tuple[float, Caution | None]]) -> Estimate | None:
+    numerators, denominators, unit = pair
     whole = float(denominators.sum())
     if whole <= 0:
         return None
-    variances: list[float] = []
-    cautions: list[Caution] = []
-    for stratum in np.unique(strata):
-        y, x = numerators[strata == stratum], denominators[strata == stratum]
-        if x.sum() <= 0:
-            continue
-        enough = len(y) >= MIN_INTERVALS
-        residuals = y - y.sum() / x.sum() * x
-        variances.append(len(y) * long_run_variance(residuals) if enough else math.nan)
-        cautions += [_caution(residuals, variances[-1] / len(y))] if enough else []
+    variances = [variance for variance, _ in parts]
     spread = math.sqrt(sum(variances)) / whole
     value = float(numerators.sum()) / whole
     if math.isnan(spread):
         return Estimate(value, None, len(numerators), unit)
+    cautions = [caution for _, caution in parts if caution is not None]
     return Estimate(value, spread, len(numerators), unit, _together(variances, cautions))
 
 
-def _caution(values: NDArray[np.float64], variance: float) -> Caution:
-    """Return the caution for a long-run variance of a sequence with mean 0.
+def _caution(deviations: NDArray[np.float64], variance: float) -> Caution:
+    """Return the caution for a long-run variance of a sequence, by its deviations from its mean.
 
     The correlation of neighbours is estimated too low by (1 + 4 r) / n (Kendall, Note on bias in
     the estimation of autocorrelation, Biometrika 41, 1954), its standard error is 1 / sqrt(n), of
     which half is added; from it follow the variance of a first-order process and the number of
     independent intervals. Tried with `lab.comparisons`.
     """
-    count = len(values)
-    deviations = values - values.mean()
+    count = len(deviations)
     square = float(deviations @ deviations)
     if not square:
         return Caution(1.0, count - 1.0)
@@ -121,13 +158,19 @@ def long_run_variance(values: NDArray[np.float64]) -> float:
     pair is positive. Never below what independent values would give, because a short run shows
     negative correlations that are not there.
     """
-    count = len(values)
-    deviations = values - values.mean()
+    return _long_run_variances((values - values.mean())[None, :])[0]
+
+
+def _long_run_variances(deviations: NDArray[np.float64]) -> list[float]:
+    """Return `long_run_variance` of several sequences of one length, a row each, by their deviations."""
+    count = deviations.shape[1]
     size = 1 << (2 * count - 1).bit_length()
-    spectrum = np.fft.rfft(deviations, size)
-    covariances = np.fft.irfft(spectrum * np.conj(spectrum), size)[:count] / count
-    pairs = covariances[: count // 2 * 2].reshape(-1, 2).sum(axis=1)
-    ends = np.flatnonzero(pairs <= 0)
-    positive_pairs = pairs[: ends[0]] if len(ends) else pairs
-    independent = float(covariances[0]) * count / (count - 1)
-    return max(independent, float(2 * positive_pairs.sum() - covariances[0]))
+    spectra = np.fft.rfft(deviations, size)
+    covariances = np.fft.irfft(spectra * np.conj(spectra), size)[:, :count] / count
+    pairs = covariances[:, : count // 2 * 2].reshape(len(deviations), -1, 2).sum(axis=2)
+    variances = []
+    for own, first in zip(pairs, covariances[:, 0].tolist(), strict=True):
+        ends = np.flatnonzero(own <= 0)
+        positive = float((own[: ends[0]] if len(ends) else own).sum())
+        variances.append(max(first * count / (count - 1), 2 * positive - first))
+    return variances

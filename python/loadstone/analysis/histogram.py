@@ -62,10 +62,10 @@ class Histogram:
         np.add.at(whole, buckets, counts)
         return cls(whole)
 
-    def __reduce__(self) -> tuple[Callable[..., Histogram], tuple[NDArray[np.int64], ...]]:
+    def __reduce__(self) -> tuple[Callable[..., Histogram], tuple[bytes, bytes]]:
         """Travel without the buckets that are empty: nearly all of them are."""
         used = np.flatnonzero(self.counts)
-        return Histogram.of, (used, self.counts[used])
+        return _arrived, (used.tobytes(), self.counts[used].tobytes())
 
     def __add__(self, other: Histogram) -> Histogram:
         if other is NO_SAMPLES:
@@ -82,17 +82,17 @@ class Histogram:
 
         `None` when fewer than `MIN_BEYOND` samples lie beyond it, at the side with fewer.
         """
-        count = self.count
+        cumulated = np.cumsum(self.counts)
+        count = int(cumulated[-1])
         share = percent / 100
         if count * min(share, 1 - share) < MIN_BEYOND - 1e-6:
             return None
         # Rounded, because 0.999 * 1000 is a little above 999 in binary.
-        return self.of_rank(math.ceil(round(share * count, 6)))
+        return _of_rank(cumulated, math.ceil(round(share * count, 6)))
 
     def of_rank(self, rank: int) -> int:
         """Return the latency in ns of the sample with a rank; the shortest has rank 1."""
-        bucket = int(np.searchsorted(np.cumsum(self.counts), max(1, rank)))
-        return int(values_of(np.array([bucket], np.int64))[0])
+        return _of_rank(np.cumsum(self.counts), rank)
 
     def bins(self) -> list[tuple[int, int]]:
         """Value in ns and count of every bucket that is not empty, ascending."""
@@ -104,11 +104,31 @@ class Histogram:
 
         One point per bucket that is not empty, ascending in latency. The last share is 0.
         """
+        beyond, values = self.tail_columns()
+        return list(zip(beyond.tolist(), values.tolist(), strict=True))
+
+    def tail_columns(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return `tail` as two columns: the shares, and the latencies."""
         used = np.flatnonzero(self.counts)
         if not len(used):
-            return []
+            return np.empty(0), used
         beyond = 1 - np.cumsum(self.counts[used]) / self.count
-        return list(zip(np.maximum(beyond, 0.0).tolist(), values_of(used).tolist(), strict=True))
+        return np.maximum(beyond, 0.0), values_of(used)
+
+
+VALUES: Final = values_of(np.arange(BUCKETS + 1, dtype=np.int64))
+"""Of every bucket, and of the one behind the last: a study asks for thousands."""
+VALUES.flags.writeable = False
+
+
+def _of_rank(cumulated: NDArray[np.int64], rank: int) -> int:
+    return int(VALUES[np.searchsorted(cumulated, max(1, rank))])
+
+
+def _arrived(used: bytes, counts: bytes) -> Histogram:
+    whole = np.zeros(BUCKETS, np.int64)
+    whole[np.frombuffer(used, np.int64)] = np.frombuffer(counts, np.int64)
+    return Histogram(whole)
 
 
 NO_SAMPLES: Final = Histogram.empty()

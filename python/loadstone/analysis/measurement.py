@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import polars as pl
@@ -71,6 +71,7 @@ class Measurement:
         self.settled = settled(bundle)
         self.stops = stops.stops(bundle)
         self._lines: dict[By, list[MeasuredLine]] = {}
+        self._rows: dict[By, pl.DataFrame] = {}
         self._windows: _Windows | None = None
         """What was asked of the histograms last, in windows of so many intervals."""
         self.shares_beyond: dict[int, Estimate | None] = {}
@@ -111,7 +112,14 @@ class Measurement:
 
     def rows(self, by: By) -> pl.DataFrame:
         """Return `samples` with a column `key`, the line each row belongs to."""
-        return self._keyed(self.samples, by)
+        if by not in self._rows:
+            # The samples' columns are shared: one more is all that is kept.
+            self._rows[by] = self._keyed(self.samples, by)
+        return self._rows[by]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel without what is made at once again."""
+        return {**self.__dict__, "_rows": {}}
 
     def windows(
         self, by: By, latency: str, every: int, *, ramp: bool = True

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from loadstone.analysis.aggregate import added_up
+from loadstone.analysis.aggregate import ENGINE, added_up
 from loadstone.analysis.histogram import Histogram
 from loadstone.analysis.totals import PERCENTILES
 from loadstone.bundle.layout import OPS
@@ -50,12 +50,7 @@ def series(
     windows = _sums(rows, latency)
     if windows.height == 0:
         return _empty(percentiles)
-    names = {line.key: line.name for line in measurement.lines(by)}
-    parts = [_rates(measurement, by, part) for part in windows.partition_by("key", maintain_order=True)]
-    shaped = pl.concat(parts).with_columns(
-        pl.col("key").replace_strict(names, return_dtype=pl.String).alias("name"),
-        pl.col("op").replace_strict(dict(enumerate(OPS)), return_dtype=pl.String),
-    )
+    shaped = _rates(measurement, by, windows, latency)
     if not percentiles:
         return shaped.select(_empty(percentiles).columns)
     histograms = measurement.windows(by, latency, every)
@@ -69,27 +64,33 @@ def series(
 
 
 def _sums(rows: pl.DataFrame, latency: str) -> pl.DataFrame:
-    added = added_up(rows, ("key", "op", "stage"), (latency,), more=(pl.col("ramp").all(),), over="window")
-    samples, longest = pl.col(f"{latency}_samples"), pl.col(f"{latency}_max_ns").cast(pl.Int64)
-    return added.with_columns(
-        pl.col(f"{latency}_sum_ns").alias("sum_ns"),
-        samples.alias("samples"),
-        pl.when(samples > 0).then(longest).alias("max_ns"),
-    )
+    return added_up(rows, ("key", "op", "stage"), (latency,), more=(pl.col("ramp").all(),), over="window")
 
 
-def _rates(measurement: Measurement, by: By, part: pl.DataFrame) -> pl.DataFrame:
-    line = measurement.lines(by)[int(part["key"][0])]
-    starts, ends = (part[name].to_numpy().astype(np.int64) for name in ("start_ns", "end_ns"))
-    covered_ns = measurement.covered_ns(line, starts, ends, ramp=True)
-    seconds = pl.Series("seconds", covered_ns / 1e9)
-    enough = pl.Series("enough", covered_ns >= MIN_COVER * (ends - starts))
+def _rates(measurement: Measurement, by: By, windows: pl.DataFrame, latency: str) -> pl.DataFrame:
+    """Add names, the time covered and what follows from it to the sums of windows, which are in order."""
+    lines = measurement.lines(by)
+    keys = windows["key"].to_numpy()
+    starts, ends = (windows[name].to_numpy().astype(np.int64) for name in ("start_ns", "end_ns"))
+    covered_ns = np.empty(len(keys))
+    edges = np.flatnonzero(keys[1:] != keys[:-1]) + 1
+    for first, last in zip([0, *edges], [*edges, len(keys)], strict=True):
+        own = slice(first, last)
+        covered_ns[own] = measurement.covered_ns(lines[keys[first]], starts[own], ends[own], ramp=True)
     per_second = pl.when(pl.col("enough")).then(1 / pl.col("seconds"))
-    return part.with_columns(seconds, enough).with_columns(
+    samples, longest = pl.col(f"{latency}_samples"), pl.col(f"{latency}_max_ns").cast(pl.Int64)
+    named = windows.lazy().with_columns(
+        pl.Series("seconds", covered_ns / 1e9),
+        pl.Series("enough", covered_ns >= MIN_COVER * (ends - starts)),
+        pl.Series("name", [line.name for line in lines], pl.String).gather(keys),
+        pl.Series("op", OPS, pl.String).gather(windows["op"]),
+    )
+    return named.with_columns(
         (pl.col("ops") * per_second).alias("iops"),
         (pl.col("bytes") * per_second).alias("bytes_per_s"),
-        pl.when(pl.col("samples") > 0).then(pl.col("sum_ns") / pl.col("samples")).alias("mean_ns"),
-    )
+        pl.when(samples > 0).then(pl.col(f"{latency}_sum_ns") / samples).alias("mean_ns"),
+        pl.when(samples > 0).then(longest).alias("max_ns"),
+    ).collect(engine=ENGINE)
 
 
 def _percentiles(

@@ -13,22 +13,28 @@ import numpy as np
 import polars as pl
 
 from loadstone.analysis.aggregate import ENGINE, added_up, sums
-from loadstone.analysis.estimate import ratio
+from loadstone.analysis.estimate import ratios
 from loadstone.analysis.latency import Latency, summed
-from loadstone.analysis.requested_ops import is_requested, requested
+from loadstone.analysis.requested_ops import MOVES_DATA, is_requested, requested
 from loadstone.bundle.layout import LATENCIES, OPS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.histogram import Histogram
     from loadstone.analysis.measurement import By, MeasuredLine, Measurement
+    from loadstone.plan.model import Plan
+
+    Columns = dict[str, NDArray[Any]]
 
 PERCENTILES: Final = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
+OF_LATENCIES: Final = tuple(f"{kind}_{name}" for kind in LATENCIES for name in ("sum_ns", "samples"))
 OF_INTERVALS: Final = (
     pl.col("stage").min(),
-    *(pl.col(f"{kind}_{name}").sum() for kind in LATENCIES for name in ("sum_ns", "samples")),
+    *(pl.col(name).sum() for name in OF_LATENCIES),
 )
 """What the errors of means and rates are made of; an hour of many jobs has half a million of them."""
 
@@ -80,14 +86,14 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
     }
     requested_rows = is_requested(measurement.plan)
     moved: dict[int, list[int]] = {}
-    # Lazily: rows have many columns, and two are wanted.
-    pairs = rows.lazy().filter(requested_rows).select("key", "op").unique().sort("key", "op")
-    for key, op in pairs.collect(engine=ENGINE).iter_rows():
+    for key, op in _requested_pairs(measurement.plan, rows, list(whole)):
         moved.setdefault(key, []).append(op)
     histograms = {latency: _histograms(measurement, by, latency) for latency in LATENCIES}
-    parts: dict[int, dict[int, pl.DataFrame]] = {}
-    for key, part in intervals.partition_by("key", "op", as_dict=True, maintain_order=True).items():
-        parts.setdefault(int(str(key[0])), {})[int(str(key[1]))] = part
+    columns = _columns(intervals)
+    parts: dict[int, dict[int, Columns]] = {}
+    for (key, op), first, height in _runs(intervals):
+        part = {name: column[first : first + height] for name, column in columns.items()}
+        parts.setdefault(key, {})[op] = part
     all_totals: list[Total] = []
     for line in measurement.lines(by):
         op_intervals = parts.get(line.key, {})
@@ -109,10 +115,39 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
             added = {kind: _added(measurement, kind, wanted) for kind in LATENCIES}
             known = {kind: histogram for kind, histogram in added.items() if histogram is not None}
             of_all = counted.select(sums(LATENCIES)).row(0, named=True)
-            data = _stats(measurement, line, together, known, of_all)
+            data = _stats(measurement, line, _columns(together), known, of_all)
         names = tuple(name for name in ops if OPS.index(name) in moving)
         all_totals.append(Total(line, measurement.measured_ns(line), data, ops, names))
     return all_totals
+
+
+def _requested_pairs(plan: Plan, rows: pl.DataFrame, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return those (key, op) of some, ascending, of which a row counts."""
+    if not plan.trees:
+        return [(key, op) for key, op in pairs if op in MOVES_DATA]
+    # Lazily: rows have many columns, and two are wanted.
+    counted = rows.lazy().filter(is_requested(plan)).select("key", "op").unique().sort("key", "op")
+    return list(counted.collect(engine=ENGINE).iter_rows())
+
+
+def _columns(intervals: pl.DataFrame) -> Columns:
+    """Return what the errors of means and rates are made of, out of Polars in one go."""
+    whole = ("start_ns", "end_ns", "stage")
+    return {
+        name: intervals[name].to_numpy().astype(np.int64 if name in whole else np.float64)
+        for name in (*whole, "ops", "bytes", *OF_LATENCIES)
+    }
+
+
+def _runs(intervals: pl.DataFrame) -> Iterator[tuple[tuple[int, int], int, int]]:
+    """Yield (key, op), the first row and the number of rows of each, of rows in their order."""
+    keys, ops = (intervals[name].to_numpy().astype(np.int64) for name in ("key", "op"))
+    if not len(keys):
+        return
+    begins = np.flatnonzero(np.r_[True, (keys[1:] != keys[:-1]) | (ops[1:] != ops[:-1])])
+    heights = np.diff(np.r_[begins, len(keys)])
+    for first, height in zip(begins.tolist(), heights.tolist(), strict=True):
+        yield (int(keys[first]), int(ops[first])), first, height
 
 
 def _added(measurement: Measurement, latency: str, wanted: dict[int, frozenset[int]]) -> Histogram | None:
@@ -136,29 +171,23 @@ def _histograms(measurement: Measurement, by: By, latency: str) -> dict[tuple[in
 def _stats(
     measurement: Measurement,
     line: MeasuredLine,
-    part: pl.DataFrame,
+    part: Columns,
     histograms: dict[str, Histogram],
     whole: dict[str, Any],
 ) -> OpTotals:
-    starts, ends, strata = (
-        part[name].to_numpy().astype(np.int64) for name in ("start_ns", "end_ns", "stage")
-    )
-    seconds = measurement.covered_ns(line, starts, ends) / 1e9
-    ops, moved = (part[name].to_numpy().astype(np.float64) for name in ("ops", "bytes"))
+    seconds = measurement.covered_ns(line, part["start_ns"], part["end_ns"]) / 1e9
+    means = [(part[f"{kind}_sum_ns"], part[f"{kind}_samples"], "ns") for kind in histograms]
+    rates = [(part["ops"], seconds, "1/s"), (part["bytes"], seconds, "B/s")]
+    iops, bandwidth, *mean_of = ratios([*rates, *means], part["stage"])
     return OpTotals(
         operations=int(whole["ops"]),
         bytes=int(whole["bytes"]),
         errors=int(whole["errors"]),
         shorts=int(whole["shorts"]),
-        iops=ratio(ops, seconds, strata, "1/s"),
-        bandwidth=ratio(moved, seconds, strata, "B/s"),
+        iops=iops,
+        bandwidth=bandwidth,
         latencies={
-            kind: summed(whole, kind, histogram, _mean(part, kind, strata))
-            for kind, histogram in histograms.items()
+            kind: summed(whole, kind, histogram, mean)
+            for (kind, histogram), mean in zip(histograms.items(), mean_of, strict=True)
         },
     )
-
-
-def _mean(part: pl.DataFrame, kind: str, strata: NDArray[np.int64]) -> Estimate | None:
-    sums_ns, samples = (part[f"{kind}_{name}"].to_numpy() for name in ("sum_ns", "samples"))
-    return ratio(sums_ns, samples.astype(np.float64), strata, "ns")

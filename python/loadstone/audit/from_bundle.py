@@ -159,7 +159,7 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
         searched_depth=_searches_depth(measurement, total.line),
         by_job={job.line.name: {op: measured(job.ops[op]) for op in OPS if op in job.ops} for job in jobs},
         targets=readings.targets,
-        series=rates.filter(pl.col("op").is_in(_in_series(measurement, total))),
+        series=_of_ops(rates, _in_series(measurement, total)),
         host=host if host.height else None,
         traffic=readings.traffic,
         layers=layers,
@@ -356,8 +356,13 @@ def _in_series(measurement: Measurement, total: Total) -> tuple[str, ...]:
 
 def measured_series(measurement: Measurement, line: MeasuredLine, *, ramps: bool = False) -> pl.DataFrame:
     """Return what a stage did over time: rows as in `Case.series`, with `ramps` those of its ramps, too."""
-    every = series(measurement, "stage", percentiles=()).filter(pl.col("name") == line.name)
-    return every if ramps else every.filter(~pl.col("ramp"))
+    own = pl.col("name") == line.name
+    return series(measurement, "stage", percentiles=()).filter(own if ramps else own & ~pl.col("ramp"))
+
+
+def _of_ops(rates: pl.DataFrame, ops: Sequence[str]) -> pl.DataFrame:
+    """Return the rows of some operations; nearly always all are."""
+    return rates if set(rates["op"]) <= set(ops) else rates.filter(pl.col("op").is_in(ops))
 
 
 def _began(measurement: Measurement, line: MeasuredLine) -> bool:

@@ -27,20 +27,23 @@ def read_lines(
     without: Sequence[str] = (),
     say: Callable[[str], None] | None = None,
     right: Callable[[Any], bool] = lambda value: isinstance(value, dict),
+    last: str | None = None,
 ) -> list[dict[str, Any]]:
     """Return the objects of the whole lines; no file is none.
 
     Lines that cannot be read, or are not `right`, are left out, and `say` is told of them in words.
-    Keys in `without` are left out, so that what is bulky and not needed takes no memory. Raises
-    `BundleError` for what is no file.
+    Keys in `without` are left out, so that what is bulky and not needed takes no memory. One of them that
+    is the `last` of its line is cut off unread: only for files that are known to be as they were written.
+    Raises `BundleError` for what is no file.
     """
     if not members.exists(path.parent, path.name):
         return []
     objects: list[dict[str, Any]] = []
     wrong: list[int] = []
+    cut_from = None if last is None else f'"{last}":'.encode()
     for number, line in enumerate(_whole(path), 1):
         try:
-            value = from_json(line, allow_inf_nan=False)
+            value = from_json(line if cut_from is None else _cut(line, cut_from), allow_inf_nan=False)
         except ValueError:
             value = None
         if isinstance(value, dict) and right(value):
@@ -52,6 +55,14 @@ def read_lines(
     if wrong and say is not None:
         say(messages.say("bundle.fault.unreadable", file=path.name, place=_line_numbers(wrong)))
     return objects
+
+
+def _cut(line: bytes, key: bytes) -> bytes:
+    """Return a line without a list at its end; whole where it has none, or another object before it."""
+    at = line.find(key)
+    if at < 0 or not line.endswith(b"]}\n") or line.find(b"{", 1, at) >= 0:
+        return line
+    return line[:at].rstrip(b", ") + b"}"
 
 
 def _line_numbers(wrong: Sequence[int]) -> str:

@@ -6,6 +6,7 @@ names a part the Plan does not have, or a time or an amount that cannot be, is n
 
 from __future__ import annotations
 
+import math
 import os
 from functools import cache
 from typing import TYPE_CHECKING, BinaryIO, Final
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     """By what changes with a file."""
 
 PIECE_ROWS: Final = 8192
+SMALL_BYTES: Final = parquet_footer.SMALL_BYTES
 MOST_EXPANDED: Final = 1000
 """Our tables take a tenth of their size; a file that promises more than this is made to fill memory."""
 MOST_GROUP_BYTES: Final = 256 << 20
@@ -38,6 +40,8 @@ ROWS_PER_BYTE: Final = 1
 FREE_ROWS: Final = 1 << 16
 MOST_AMOUNT: Final = 2**52
 """Operations or bytes of one row: more than any storage does in an interval, and rows can be added up."""
+MOST_SUM: Final = 1e60
+"""Of nanoseconds, or of their squares."""
 BUCKETS: Final = 2496
 """Of the engine's histograms (`histogram.rs`)."""
 
@@ -85,12 +89,19 @@ def _pieces(
     path = directory / name
     with members.open_member(directory, name) as file:
         try:
+            small = os.fstat(file.fileno()).st_size <= SMALL_BYTES
             footer = _checked(file, path, known)
-            table = pl.scan_parquet(file, glob=False)
+            # Of what is in memory Polars makes no map of its own: a study has hundreds of small tables.
+            table = pl.scan_parquet(file.read() if small else file, glob=False)
             schema = table.collect_schema()
             columns = chosen(schema)
             if not footer.rows or not columns:
                 yield pl.DataFrame(schema={column: schema[column] for column in columns})
+                return
+            if small and 2 * len(columns) > len(schema):
+                # To choose most of a small table's columns takes longer than to read all of them.
+                whole_table = table.collect(engine="in-memory")
+                yield whole_table if len(columns) == len(schema) else whole_table.select(columns)
                 return
             chosen_columns = table.select(columns)
             if footer.rows <= PIECE_ROWS:
@@ -200,6 +211,8 @@ def mended(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     Those rows keep what they count and lose the latency that is wrong: sums that are no numbers,
     histograms whose parts do not fit together.
     """
+    if _is_plain(table):
+        return table, 0
     wrong = _wrong_latencies(tuple(table.columns))
     if not wrong:
         return table, 0
@@ -215,6 +228,41 @@ def mended(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         if name.startswith(f"{latency}_")
     ]
     return table.with_columns(emptied), int(count)
+
+
+def _is_plain(table: pl.DataFrame) -> bool:
+    """Tell of a table whether nothing in it can be wrong by `_wrong`, from what columns come to as a whole.
+
+    Nearly always that is so, and much is asked at once where `_wrong` would ask row by row.
+    """
+    for name in table.columns:
+        if name.endswith(("_sum_ns", "_sumsq_ns2")):
+            bounds = (table[name].sum(), table[name].min(), table[name].max())
+            whole, least, most = (float(one) if isinstance(one, int | float) else 0.0 for one in bounds)
+            if not (math.isfinite(whole) and least >= 0 and most < MOST_SUM):
+                return False
+        elif name.endswith(("_min_ns", "_max_ns")):
+            longest = table[name].max()
+            if isinstance(longest, int) and longest > TEN_YEARS_NS:
+                return False
+    lists = _of_lists(tuple(name for name in table.columns if name.endswith(("_bucket", "_count"))))
+    return not lists or not any(table.select(lists).row(0))
+
+
+@cache
+def _of_lists(names: tuple[str, ...]) -> list[pl.Expr]:
+    """Return what is true where a list of a table may be wrong: its length, a value, or that it is none."""
+    doubts = []
+    for name in names:
+        parts = pl.col(name).explode(empty_as_null=False, keep_nulls=True)
+        doubts.append((parts.null_count() > 0).alias(name))
+        if name.endswith("_bucket"):
+            doubts.append((parts.max() >= BUCKETS).fill_null(value=False).alias(f"{name} beyond"))
+            counts = name.replace("_bucket", "_count")
+            if counts in names:
+                lengths = pl.col(name).list.len() != pl.col(counts).list.len()
+                doubts.append(lengths.any(ignore_nulls=True).alias(f"{name} lengths"))
+    return doubts
 
 
 @cache
@@ -234,7 +282,7 @@ def _nothing(kind: pl.DataType) -> pl.Expr:
 def _wrong(latency: str, names: Collection[str]) -> pl.Expr:
     sums = [pl.col(name) for name in (f"{latency}_sum_ns", f"{latency}_sumsq_ns2") if name in names]
     limits = [pl.col(name) for name in (f"{latency}_min_ns", f"{latency}_max_ns") if name in names]
-    conditions = [~(one.is_finite() & (one >= 0) & (one < 1e60)).fill_null(value=False) for one in sums]
+    conditions = [~(one.is_finite() & (one >= 0) & (one < MOST_SUM)).fill_null(value=False) for one in sums]
     conditions += [~(one <= TEN_YEARS_NS).fill_null(value=False) for one in limits]
     bucket, count = pl.col(f"{latency}_bucket"), pl.col(f"{latency}_count")
     if f"{latency}_bucket" in names and f"{latency}_count" in names:

@@ -66,15 +66,19 @@ def grouped(
 
     Meant for a piece of a table: it takes `BUCKETS` numbers per group while it works.
     """
-    lists = [rows[f"{latency}_{name}"] for name in ("bucket", "count")]
     # A Polars whose indices have 64 bits counts without a sign.
-    sizes = lists[0].list.len().fill_null(0).to_numpy().astype(np.int64)
+    lengths = rows.select(pl.col(f"{latency}_bucket").list.len().fill_null(0)).to_series()
+    sizes = lengths.to_numpy().astype(np.int64)
     used = sizes > 0
     if not used.any():
         return
     # Without an expression of Polars: a study has thousands of small pieces.
     names, groups = _groups([rows[key].to_numpy()[used] for key in keys])
-    buckets, counts = (one.explode(empty_as_null=False, keep_nulls=False).to_numpy() for one in lists)
+    parts = rows.select(
+        pl.col(f"{latency}_{name}").explode(empty_as_null=False, keep_nulls=False)
+        for name in ("bucket", "count")
+    )
+    buckets, counts = (one.to_numpy() for one in parts.iter_columns())
     # One number for group and bucket, so that all of them are counted in one go. Sums are
     # exact: floats hold integers up to 2^53.
     places = np.repeat(groups * BUCKETS, sizes[used]) + buckets

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import gc
 import os
 import resource
 import signal
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from loadstone import crash_note, exitcodes, uncaught
 from loadstone.cli import help_page
 from loadstone.errors import MORE_FILES, LoadstoneError, RunError, told
+from loadstone.garbage import collect_from_now_on
 from loadstone.printable import message, standard_streams
 from loadstone.version import __version__
 
@@ -172,7 +172,7 @@ def _dispatch(words: list[str]) -> int:
     if words[:1] != ["fio"] and help_page.shown(words):
         return exitcodes.DONE if words else exitcodes.USAGE
     program = _program_of(words)
-    gc.enable()  # From here on work is done (see `start`).
+    collect_from_now_on()  # From here on work is done (see `start`).
     return program()
 
 

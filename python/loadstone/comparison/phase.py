@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import numpy as np
 import polars as pl
 
 from loadstone.analysis.histogram import MIN_BEYOND
@@ -246,7 +247,10 @@ def _of_summary(summary: Summary) -> Iterator[dict[str, Any]]:
 
 def _tail(histogram: Histogram) -> tuple[tuple[float, float], ...]:
     least = MIN_BEYOND / histogram.count if histogram.count else 1.0
-    return tuple((1 / beyond, float(ns)) for beyond, ns in histogram.tail() if beyond >= least)
+    beyond, values_ns = histogram.tail_columns()
+    enough = beyond >= least
+    inverse, far_ns = 1 / beyond[enough], values_ns[enough].astype(np.float64)
+    return tuple(zip(inverse.tolist(), far_ns.tolist(), strict=True))
 
 
 def _printed_tails(case: Case) -> dict[LatencyKind, tuple[tuple[float, float], ...]]:
