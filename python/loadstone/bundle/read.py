@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import polars as pl
 from pydantic import ValidationError
 
-from loadstone import file_kind, slow_answer
+from loadstone import file_kind, slow_answer, units
 from loadstone.bundle import (
     arrows,
     growth,
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PIECE_ROWS: Final = sealed_tables.PIECE_ROWS
+FREE_NS: Final = 3600 * 10**9
+MOST_TIMES: Final = 2
+"""A row of samples may be later than all else that a bundle tells, but not by so much."""
 MOST_NAMED: Final = 5
 """Of more files that differ the first are named."""
 
@@ -240,6 +243,7 @@ class Bundle:
                 without=("rows",),
                 say=self._say,
                 right=lambda value: schemas.is_event(value, plan),
+                last="rows" if self.verified else None,
             )
         except BundleError as error:
             self._fault(error)
@@ -267,17 +271,51 @@ class Bundle:
         for name in ("priority", "ramp"):  # The engine leaves them out of no row.
             if name in columns:
                 possible &= pl.col(name).is_not_null()
-        impossible = wrong = 0
+        impossible = wrong = late = 0
         for piece in self._pieces("samples.arrows", needed):
-            possible_rows = piece.filter(possible)
+            possible_rows, too_late = self._in_time(piece.filter(possible))
+            late += too_late
             right, mended = sealed_tables.mended(possible_rows.select(columns))
-            impossible += piece.height - possible_rows.height
+            impossible += piece.height - possible_rows.height - too_late
             wrong += mended
             yield right
         if impossible:
             self._say(say("bundle.fault.samples", count=impossible))
+        if late:
+            self._say(say("bundle.fault.late", count=late, known=units.seconds((self._known_ns or 0) / 1e9)))
         if wrong and set(layout.NUMBERS) <= set(columns):
             self._say(say("bundle.fault.latencies", count=wrong))
+
+    def _in_time(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+        """Return samples without those far beyond what else tells how long the run was, and how many.
+
+        What makes a row for each second would make millions of them.
+        """
+        interval_ns = 1 if self._known_plan is None else self._known_plan.interval_ns
+        reached = max(sums.last_of(rows["end_ns"]), sums.last_of(rows["interval"]) * interval_ns)
+        if reached <= FREE_NS or self._known_ns is None:
+            return rows, 0
+        most_ns = FREE_NS + MOST_TIMES * self._known_ns
+        if reached <= most_ns:
+            return rows, 0
+        # A row without the number of its interval is kept, as everywhere.
+        in_time = (pl.col("end_ns") <= most_ns) & (pl.col("interval") <= most_ns // interval_ns)
+        right = rows.filter(in_time.fill_null(value=True))
+        return right, rows.height - right.height
+
+    @cached_property
+    def _known_ns(self) -> int | None:
+        """How long the run was by its events, its monitors and its Plan, at least; None where none tells."""
+        times = [one["t_ns"] for one in self.events if isinstance(one.get("t_ns"), int)]
+        if self.hosts is None:
+            last_row = self.host(*TIMES)["t_ns"].max()
+            times += [last_row] if isinstance(last_row, int) else []
+        streams = () if self._known_plan is None else self._known_plan.streams
+        if streams and all(one.limits.runtime_ns for one in streams):
+            # Stages follow each other; at most all streams do.
+            limits = [one.limits for one in streams]
+            times.append(sum(one.start_delay_ns + one.ramp_ns + one.runtime_ns for one in limits))
+        return max(times, default=None)
 
     def samples_fault(self) -> str | None:
         """Read the samples; return in words why not all of them can be read, None where they can."""
