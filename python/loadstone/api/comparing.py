@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Gate = Literal["passed", "regression", "no_data", "not_valid", "not_detectable"]
 DETECT = gates.DETECT
+least_detected = gates.least_detected
 
 COLUMNS: dict[str, pl.DataType] = {
     "part": pl.String(),
@@ -153,9 +154,10 @@ class Comparison:
     def gate(self, tolerance: float = 0.0, detect: float | None = None) -> Gate:
         """Tell whether something became worse by more than a share; only `passed` is a pass.
 
-        `detect`: the regression it must be able to see [0.05, or twice the tolerance].
+        `detect`: the regression it must be able to see [0.05, or twice the tolerance,
+        and of a large one half of what is left].
         """
-        size = detect if detect is not None else max(DETECT, 2 * tolerance)
+        size = detect if detect is not None else least_detected(tolerance)
         return self.decide(detect=size, tolerance=tolerance).outcome
 
     def decide(self, *, detect: float = DETECT, tolerance: float = 0.0) -> gates.Gate:

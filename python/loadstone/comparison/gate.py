@@ -56,6 +56,15 @@ class Gate:
     detect: float
 
 
+def least_detected(tolerance: float) -> float:
+    """Return the regression that a gate must be able to see unless told: twice what it lets pass.
+
+    Of a large tolerance what is halfway to all: no rate can fall by more than that.
+    """
+    doubled = 2 * tolerance
+    return max(DETECT, doubled if tolerance >= 1 else min(doubled, (1 + tolerance) / 2))
+
+
 def powers(
     effects: Sequence[Effect], sides: Sequence[Side], *, detect: float, alpha: float, tolerance: float = 0.0
 ) -> list[Power]:

@@ -96,7 +96,7 @@ def _gate_sizes(detect: str | None, tolerance: str | None, *, gate: bool) -> _Ga
     from loadstone.api import comparing
 
     allowed = _share(tolerance, "--tolerance", "2%", 0.0, gate=gate)
-    size = _share(detect, "--detect", "5%", max(comparing.DETECT, 2 * allowed))
+    size = _share(detect, "--detect", "5%", comparing.least_detected(allowed))
     if size <= allowed:
         raise SHELL.error("cli.compare.detect", "detect")
     return _GateSizes(detect=size, tolerance=allowed)
@@ -148,6 +148,8 @@ def _share(text: str | None, option: str, example: str, default: float, *, gate:
     share = float(match[1]) / (100 if text.endswith("%") else 1)
     if option == "--alpha" and not 0 < share <= 0.5:
         raise make_error(InputError, "cli.compare.half", where=where, found=repr(text))
+    if option == "--tolerance" and share >= 1:
+        raise make_error(InputError, "cli.compare.all", where=where, found=repr(text))
     if option == "--detect" and not 0 < share < 1:
         raise make_error(InputError, "cli.compare.whole", where=where, found=repr(text))
     return share
