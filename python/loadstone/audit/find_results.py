@@ -20,7 +20,7 @@ from loadstone.analysis.summary import summarise
 from loadstone.audit import foreign
 from loadstone.audit.foreign import reader
 from loadstone.audit.foreign.reader import ForeignResults
-from loadstone.audit.repeats import with_repeats
+from loadstone.audit.repeats import REPEAT, with_repeats
 from loadstone.audit.run import cases_of_run
 from loadstone.bundle import layout
 from loadstone.bundle.read import Bundle
@@ -33,7 +33,7 @@ from loadstone.messages import make_error, say
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
-    from loadstone.bundle.study import Point
+    from loadstone.bundle.study import Factor, Point
     from loadstone.helpers import Helpers
 
 MANY_RUNS: Final = 40
@@ -153,10 +153,20 @@ def _study(path: Path, looked: SearchProgress, *, alone: bool = False) -> Iterat
                 raise results.refused
             yield results
         else:
-            read.append((run, point.factors, results))
+            read.append((run, _told_apart(point, study.kind), results))
     repeated = with_repeats([(factors, one.cases) for _, factors, one in read])
     for (run, _, one), known in zip(read, repeated, strict=True):
         yield run, replace(one, cases=known)
+
+
+def _told_apart(point: Point, kind: str) -> dict[str, Factor]:
+    """Return the factors of a run, and of one of several files the name without the number of its repeat.
+
+    Files may have sections of one name, and what they ask for is not among the factors.
+    """
+    if kind != "list" or REPEAT not in point.factors:
+        return point.factors
+    return {**point.factors, "": point.name.removesuffix(f" {REPEAT} {point.factors[REPEAT]}")}
 
 
 def _runs(
