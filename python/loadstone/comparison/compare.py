@@ -504,6 +504,9 @@ def _some(names: Sequence[str]) -> str:
 
 def _not_complete(one: Side) -> str | None:
     broken = {run.summary.status for run in one.runs} - {"complete"}
+    # Of a study that was ended between two runs all that is there is complete.
+    broken |= {record.status for _, record in one.studies if record.status == "interrupted"}
+    broken |= {"partial" for _, record in one.studies if record.status == "running"}
     return say("comparison.sides.incomplete", status=", ".join(sorted(broken))) if broken else None
 
 
