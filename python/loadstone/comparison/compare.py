@@ -441,6 +441,7 @@ def _warnings(
     for (name, load), patterns in _patterns_of_other_loads(sides, pairs).items():
         warnings.append(f"{name}: {_some(patterns)} {_is_another_load(patterns, load)}")
     warnings += _measured_twice(sides)
+    warnings += _no_shared_figure(sides, pairs)
     warnings += _not_paired(sides, pairs, alone)
     for one in sides:
         of_side = (*one.doubts, *one.at_once, *_loads_of_one_name(one), *curve_effects.left_out(one))
@@ -449,6 +450,24 @@ def _warnings(
         if broken := _not_complete(one):
             warnings.append(f"{one.name} {broken}")
     return warnings
+
+
+def _no_shared_figure(sides: Sequence[Side], pairs: Sequence[pairing.PatternRow]) -> Iterable[str]:
+    """Say which loads two sides have, and of which they tell no figure of one kind."""
+    for row in pairs:
+        known = [frozenset() if cell is None else _shown_of(cell) for cell in row.cells]
+        for one, metrics in zip(sides[1:], known[1:], strict=True):
+            if known[0] and metrics and not known[0] & metrics:
+                yield say(
+                    "comparison.sides.no_shared_figure", pattern=row.pattern, first=sides[0].name,
+                    metrics=", ".join(sorted(known[0])), name=one.name, others=", ".join(sorted(metrics)),
+                )  # fmt: skip
+
+
+def _shown_of(cell: Repeats) -> frozenset[str]:
+    """Return the names of the metrics in the matrix that are known of a cell."""
+    entries = {metric.name: matrix.entry(cell, metric) for metric in matrix.SHOWN}
+    return frozenset(name for name, one in entries.items() if one is not None and one.sample is not None)
 
 
 def _not_paired(
