@@ -13,8 +13,8 @@ from lab.fit.model import row_features
 from lab.probes import rows
 
 from loadstone.audit import belief
-from loadstone.audit.belief import CREDIBLE, DECIDE
-from loadstone.audit.explained import EVEN, REMAINS
+from loadstone.audit.belief import CREDIBLE, DECIDE, EVEN
+from loadstone.audit.explained import REMAINS
 from loadstone.audit.judge import ENOUGH, GRAVE
 from loadstone.audit.rules import throttled
 from loadstone.audit.rules.probes import LIKELY, effect_of

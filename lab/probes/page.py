@@ -247,10 +247,9 @@ def _never_seen(tried: Sequence[ScoredLine]) -> list[str]:
         "",
         *tables.reliability(answers),
         "",
-        "Some limiters of others look like the storage's own. There a belief is the part that such limiters "
-        "have in a fit. Without one of their few kinds it is about ten points higher, so what is told gives "
-        "away which kind that was. No fit can know that. "
-        f"Together, told less than {100 * judged.BELIEVED:.0f} %: {tables.by_kinds(parts[0])}. Told more: "
+        "Some limiters of others look like the storage's own, and how probable such a number is depends on "
+        "which of them a fit has seen. So one frequency is told of all numbers that probes did not settle. "
+        f"Told less than {100 * judged.BELIEVED:.0f} %: {tables.by_kinds(parts[0])}. Told more: "
         f"{tables.by_kinds(parts[1])}.",
         "",
     ]

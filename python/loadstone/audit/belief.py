@@ -38,15 +38,19 @@ of other programs have 60 %, and a slope of what differs by a tenth made coins o
 ALIKE: Final = 0.6
 """The most that is known of a number that something else would have given with the same readings. No list
 of lies that a fit has seen can say more."""
+EVEN: Final = 0.5
+"""A number measures the storage where that is as probable as all else together."""
 AGREED: Final = 0.8
 """Probes agree with the storage from here on: a choice of words; the number stands beside it."""
 SAFE: Final = 0.77
 """From this cautious answer on they agree. Of 1374 lies of seeds 713187 to 718350 whose explanation was taken
 out 46 were above 0.78, 61 above 0.76 and 77 above 0.74."""
+UNSETTLED: Final = 0.65
+"""What is told where they do not, and nothing speaks against it. Of such numbers of the calibration 67 % were
+the storage's. Of seeds 737148 to 743240, by fits that never saw the kind, 64 % were, and 48 to 78 % with
+other kinds like these: so it is round, and no fit counts it."""
 MOSTLY: Final = 0.5
 """A question that concerns this much of the load is open: such numbers are counted apart."""
-DOUBTED: Final = 0.79
-"""What is told at most where they do not, however often such numbers were right."""
 FARTHEST: Final = 6.0
 """Log odds of explanations beyond this say no more."""
 LIMITED_BENDS: Final = (0.3, 0.6)
@@ -109,14 +113,14 @@ def after_probes(told: dict[str, float], fitted: Fitted = FITTED) -> float:
     """Return it from all features: the cautious answer as often as that turned out to be right.
 
     Probes agree only where they would with lies that nobody thought of, too: those count in the regression,
-    and not in how often it was right.
+    and not in how often it was right. Where they neither agree nor speak against it, all are told alike: how
+    the answers differ there depends on which limiters of others a fit has seen.
     """
     answer = cautious(told, fitted)
-    most = MOST if answer >= SAFE else DOUBTED
-    if told["strange"] >= FAR:
-        most = min(most, fitted.strange)
     frequency = fitted.open_frequency if told["open"] >= MOSTLY else fitted.frequency
-    return min(most, frequency.of(answer))
+    right = frequency.of(answer)
+    most = fitted.strange if told["strange"] >= FAR else MOST
+    return min(most, UNSETTLED if answer < SAFE and right >= EVEN else right)
 
 
 def cautious(told: dict[str, float], fitted: Fitted = FITTED) -> float:

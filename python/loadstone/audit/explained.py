@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 REMAINS: Final = 0.05
 """An explanation less probable than this does not remain."""
-EVEN: Final = 0.5
 WHOSE: Final = "whose"
 """Evidence of a finding: a limit, which may as well be the storage's own."""
 
@@ -164,17 +163,17 @@ def _believed(
         says = weighed[0].explanation.says
         sentences = say("verdict.explained.agreed", it=capital(it), checks=checks, probes=tried, says=says)
         return {"sentences": busy + sentences, "confidence": sure}
-    limit = weighed[0].explanation if measures < EVEN and _of_unknown_owner(verdict) else None
+    limit = weighed[0].explanation if measures < belief.EVEN and _of_unknown_owner(verdict) else None
     if limit is not None and limit.own:
         says, own = limit.says, limit.own
         sentences = say("verdict.explained.whose", it=it, probes=tried, says=says, own=own)
     else:
-        key, first = ("left", capital(it)) if measures >= EVEN else ("open", it)
+        key, first = ("left", capital(it)) if measures >= belief.EVEN else ("open", it)
         sentences = say(
             f"verdict.explained.{key}", it=first, probes=tried, remaining=len(remain), names=names
         )
     sentences = " ".join([sentences, *(say("verdict.explained.unsettled", what=one) for one in unsettled)])
-    if measures >= EVEN:
+    if measures >= belief.EVEN:
         return {"sentences": busy + sentences, "confidence": sure}
     return {"kind": "cannot_tell", "confidence": round(1 - measures, 2), "sentences": sentences}
 

@@ -13,9 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import belief
-from loadstone.audit.belief import CREDIBLE, DECIDE
+from loadstone.audit.belief import CREDIBLE, DECIDE, EVEN
 from loadstone.audit.explained import (
-    EVEN,
     REMAINS,
     AfterProbes,
     as_told,
