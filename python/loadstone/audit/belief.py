@@ -47,8 +47,8 @@ SAFE: Final = 0.77
 out 46 were above 0.78, 61 above 0.76 and 77 above 0.74."""
 UNSETTLED: Final = 0.65
 """What is told where they do not, and nothing speaks against it. Of such numbers of the calibration 67 % were
-the storage's. Of seeds 737148 to 743240, by fits that never saw the kind, 64 % were, and 48 to 78 % with
-other kinds like these: so it is round, and no fit counts it."""
+the storage's. Of seeds 737148 to 743240 64 % were, by fits that never saw the kind. With other kinds like
+these it would be 48 to 78 %. So it is round, and no fit counts it."""
 MOSTLY: Final = 0.5
 """A question that concerns this much of the load is open: such numbers are counted apart."""
 FARTHEST: Final = 6.0
