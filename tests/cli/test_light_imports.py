@@ -44,6 +44,7 @@ ROOMS = {
     "errors",
     "exitcodes",
     "file_name",
+    "garbage",
     "messages",
     "notes",
     "printable",
