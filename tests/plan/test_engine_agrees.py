@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.engine.binary import OVERRIDE
+from loadstone.engine.binary import find
 from tests.plan.test_trees import planned, run
 from tests.plan.test_values import CASES
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.plan.conftest import Planner
 
-ENGINE = Path(
-    os.environ.get(OVERRIDE) or Path(__file__).parents[2] / "target" / "release" / "loadstone-engine"
-)
+
+def checked(path: Path) -> subprocess.CompletedProcess[str]:
+    """Return what the engine says of a Plan."""
+    return subprocess.run([find(), "check", path], capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("text", [case[1] for case in CASES], ids=[case[0] for case in CASES])
@@ -27,11 +28,9 @@ def test_the_engine_accepts_it(plan: Planner, text: str, tmp_path: Path) -> None
 
 
 def check(plan: Planner, text: str, tmp_path: Path) -> None:
-    if not ENGINE.exists():
-        pytest.skip(f"{ENGINE} is not built: run `make build`")
     path = tmp_path / "plan.json"
     path.write_text(plan(text).plan.model_dump_json())
-    done = subprocess.run([ENGINE, "check", path], capture_output=True, text=True, check=False)
+    done = checked(path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -49,11 +48,9 @@ def check(plan: Planner, text: str, tmp_path: Path) -> None:
     ],
 )
 def test_the_engine_accepts_work_in_trees(words: str, number: int, tmp_path: Path) -> None:
-    if not ENGINE.exists():
-        pytest.skip(f"{ENGINE} is not built: run `make build`")
     fsd = "fsd=f,anchor=/t/a,depth=2,width=30,files=100,sizes=(16k,50,64k,50),openflags=o_direct\n"
     made = planned(run(words, "format=restart", fsd=fsd), number=number)
     path = tmp_path / "plan.json"
     path.write_text(made.plan.model_dump_json())
-    done = subprocess.run([ENGINE, "check", path], capture_output=True, text=True, check=False)
+    done = checked(path)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +16,7 @@ from loadstone.plan.stream import TotalRate
 from loadstone.workload.model import Job, Workload
 from loadstone.workload.placement import Amount, TargetName
 from loadstone.workload.rows import RowWork, WorkloadRow
-from tests.plan.test_engine_agrees import ENGINE
+from tests.plan.test_engine_agrees import checked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,11 +102,9 @@ def test_rows_that_cannot_be(change: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("rows", [(SMALL,), (SMALL, LARGE), (LARGE,)])
 def test_the_engine_accepts_it(tmp_path: Path, rows: tuple[WorkloadRow, ...]) -> None:
-    if not ENGINE.exists():
-        pytest.skip(f"{ENGINE} is not built: run `make build`")
     plan = resolve(workload(*rows)).plan
     assert plan.version == 1
     path = tmp_path / "plan.json"
     path.write_text(plan.model_dump_json())
-    done = subprocess.run([ENGINE, "check", path], capture_output=True, text=True, check=False)
+    done = checked(path)
     assert done.returncode == 0, done.stdout + done.stderr
