@@ -77,8 +77,8 @@ test:
 
 # What it says is shown when it has ended: the tests beside it tell how far they are.
 # Cargo is given none of this make's jobs, and says so where it is told of them.
-test-rust: export LOADSTONE_SEEDS ?= 1500
-test-rust: export LOADSTONE_DAMAGES ?= 50
+test-rust: export LOADSTONE_SEEDS ?= 500
+test-rust: export LOADSTONE_DAMAGES ?= 20
 test-rust:
 	@mkdir -p target
 	@echo '$(CARGO) test $(QUIET) --locked --workspace'

@@ -63,6 +63,7 @@ def test_a_billion_failures_are_tested_at_once() -> None:
     assert time.process_time() - began < 10
 
 
+@pytest.mark.in_turn
 def test_monotone_interpolation_is_scipys() -> None:
     for count in [2, 3, 4, 9, 30]:
         for _ in range(20):

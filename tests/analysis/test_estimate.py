@@ -48,6 +48,7 @@ def coverage(correlation: float, seed: int) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.8])
+@pytest.mark.in_turn
 def test_the_error_is_the_real_spread_of_means_of_correlated_intervals(correlation: float) -> None:
     spread, said = coverage(correlation, 7)
     assert said == pytest.approx(spread, rel=0.2)

@@ -33,6 +33,7 @@ def test_the_buckets_are_the_engines() -> None:
 
 
 @given(st.integers(100, (1 << 44) - 1))
+@pytest.mark.in_turn
 def test_a_value_is_known_to_within_one_percent(value_ns: int) -> None:
     found = int(values_of(bucket_of(np.array([value_ns], np.int64)))[0])
     assert abs(found - value_ns) <= 0.0079 * value_ns

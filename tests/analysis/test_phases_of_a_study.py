@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from loadstone.analysis.study import run_figures
 from loadstone.analysis.study.patterns import patterns
 from loadstone.analysis.summary import summarise
@@ -33,6 +35,7 @@ def figures(place: Path, number: int, *kinds: str) -> RunFigures:
     return run_figures.run(point, summarise(Bundle.open(path, unverified=True)))
 
 
+@pytest.mark.in_turn
 def test_only_the_cells_of_the_invalid_phase_are_struck(tmp_path: Path) -> None:
     made = [figures(tmp_path, number, "measures_storage", "not_valid") for number in (1, 2)]
     first, second = patterns(made)
@@ -45,6 +48,7 @@ def test_only_the_cells_of_the_invalid_phase_are_struck(tmp_path: Path) -> None:
     assert [row[-1] for row in rows] == ["measures the storage", "not valid"]
 
 
+@pytest.mark.in_turn
 def test_what_is_built_upon_is_the_valid_phase_alone(tmp_path: Path) -> None:
     made = [figures(tmp_path, 1, "limited", "not_valid")]
     assert [line.job for one in run_figures.sound(made) for line in one.lines] == ["a"]

@@ -119,6 +119,7 @@ def test_a_percentile_of_few_windows_or_few_samples_has_no_error() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
+@pytest.mark.in_turn
 def test_the_bucket_of_a_percentile_is_where_the_running_sum_reaches_it(seed: int) -> None:
     rng = np.random.default_rng(seed)
     counts, buckets = int(rng.integers(1, 40)), int(rng.integers(1, 300))
@@ -140,6 +141,7 @@ def test_failures_differ_when_chance_does_not_explain_them() -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+@pytest.mark.in_turn
 def test_holm_never_makes_a_difference_more_significant_and_keeps_the_order(ps: list[float]) -> None:
     corrected = holm(ps)
     assert all(after >= before for before, after in zip(ps, corrected, strict=True))

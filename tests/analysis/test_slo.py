@@ -99,6 +99,7 @@ def test_a_percentile_lies_in_its_interval_which_is_narrow_for_many_samples(tmp_
         assert high < 1.2 * low
 
 
+@pytest.mark.in_turn
 def test_few_ios_prove_nothing_about_a_rare_one(tmp_path: Path) -> None:
     few = runs.make(tmp_path / "few", runs.MadeJob(ops_hz={"read": 20.0}), seconds=5)
     many = runs.make(tmp_path / "many", runs.MadeJob(ops_hz={"read": 2000.0}), seconds=5)

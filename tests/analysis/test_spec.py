@@ -49,6 +49,7 @@ def test_random_reads_against_iops_and_every_link(tmp_path: Path) -> None:
     assert found.spec[2].specified == 600e6
 
 
+@pytest.mark.in_turn
 def test_writes_pay_the_penalty_and_mixtures_the_time_of_both(tmp_path: Path) -> None:
     found = summary(tmp_path, MadeJob(ops_hz={"write": 100.0}), sheet=SHEET)
     assert found.spec[0].specified == 8000
@@ -60,6 +61,7 @@ def test_writes_pay_the_penalty_and_mixtures_the_time_of_both(tmp_path: Path) ->
     assert [row.op for row in mixed.spec[1:]] == ["read", "write", "mixed"]
 
 
+@pytest.mark.in_turn
 def test_sequential_io_is_held_against_bandwidth_and_large_random_io_against_links_alone(
     tmp_path: Path,
 ) -> None:

@@ -45,6 +45,7 @@ def test_a_trend_is_told_from_noise() -> None:
     assert trend_p(noise[:9]) is None
 
 
+@pytest.mark.in_turn
 def test_series_that_follow_themselves_are_not_taken_for_trends_as_often() -> None:
     """False alarms at 5 % on AR(1) noise: the plain test has about a third, the corrected far fewer."""
     rng = np.random.default_rng(2)

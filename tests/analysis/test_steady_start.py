@@ -30,6 +30,7 @@ def falling(path: Path, *, asked: bool = True, seconds: float = 12, fast: int = 
     return Bundle.open(made.path)
 
 
+@pytest.mark.in_turn
 def test_the_start_is_left_out_until_the_load_has_settled(tmp_path: Path) -> None:
     summary = summarise(falling(tmp_path / "b"))
     data = summary.total.data
@@ -46,6 +47,7 @@ def test_the_start_is_left_out_until_the_load_has_settled(tmp_path: Path) -> Non
     assert share.count == pytest.approx(80, abs=8)
 
 
+@pytest.mark.in_turn
 def test_nothing_is_left_out_where_nobody_asked(tmp_path: Path) -> None:
     summary = summarise(falling(tmp_path / "b", asked=False))
     assert summary.total.measured_ns == pytest.approx(12e9, rel=0.01)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+import pytest
 from polars.testing import assert_frame_equal
 
 from loadstone.analysis.measurement import Measurement
@@ -26,6 +27,7 @@ def both(path: Path) -> tuple[Measurement, Measurement]:
     return Measurement(Bundle.open(path)), Measurement(Bundle.open(path, unverified=True))
 
 
+@pytest.mark.in_turn
 def test_a_long_run_is_read_from_its_sums_as_from_its_samples(tmp_path: Path) -> None:
     quick, slow = both(tmp_path / "b")
     assert (quick.bundle.sums_window, slow.bundle.sums_window) == (2, None)
@@ -42,6 +44,7 @@ def test_a_long_run_is_read_from_its_sums_as_from_its_samples(tmp_path: Path) ->
             assert all(np.array_equal(one[key], other[key]) for key in other)
 
 
+@pytest.mark.in_turn
 def test_windows_finer_than_the_sums_come_from_the_samples(tmp_path: Path) -> None:
     quick, slow = both(tmp_path / "b")
     found, expected = quick.windows("all", "lat", 1), slow.windows("all", "lat", 1)
@@ -49,6 +52,7 @@ def test_windows_finer_than_the_sums_come_from_the_samples(tmp_path: Path) -> No
     assert all(np.array_equal(found[key], expected[key]) for key in expected)
 
 
+@pytest.mark.in_turn
 def test_a_run_whose_start_is_left_out_is_added_up_anew(tmp_path: Path) -> None:
     path = tmp_path / "b"
     stopped = {"type": "stopped", "t_ns": 40_000_000_000, "stopped_ns": 900_000_000}
@@ -59,6 +63,7 @@ def test_a_run_whose_start_is_left_out_is_added_up_anew(tmp_path: Path) -> None:
     assert 0 < sum(one.count for one in counted.histograms("lat").values()) < total
 
 
+@pytest.mark.in_turn
 def test_rows_of_the_sums_that_name_no_part_of_the_run_are_left_out(tmp_path: Path) -> None:
     path = runs.make(tmp_path / "b", MadeJob(), seconds=70).path
     table = pl.read_parquet(path / layout.SUMS)

@@ -111,6 +111,7 @@ def test_stalls_at_regular_times_have_a_period(period_s: float, length_s: float)
     assert found.median_ns == pytest.approx(length_s * 1e9, rel=0.25)
 
 
+@pytest.mark.in_turn
 def test_a_quota_of_a_tenth_of_a_second_is_a_comb() -> None:
     random = np.random.default_rng(5)
     times = [(number * 0.1 + 0.06, 0.04) for number in range(80)]

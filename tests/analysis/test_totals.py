@@ -73,6 +73,7 @@ def test_stages_one_after_the_other_add_their_times(tmp_path: Path) -> None:
     assert m.stages_of(whole.line) == [0, 1]
 
 
+@pytest.mark.in_turn
 def test_groupings_split_the_same_ios_in_different_ways(tmp_path: Path) -> None:
     jobs = (MadeJob("a", clones=3, keep_clones_apart=True, targets=(0, 1)), MadeJob("b", targets=(1,)))
     m = measure(runs.make(tmp_path / "b", *jobs, targets=2, seconds=2))
@@ -161,6 +162,7 @@ def test_a_window_without_completions_is_zero_and_has_no_latency(tmp_path: Path)
     assert table["max_ns"].to_list() == [None, None]
 
 
+@pytest.mark.in_turn
 def test_series_mark_the_ramp_and_keep_stages_apart(tmp_path: Path) -> None:
     jobs = (MadeJob("a", ramp_s=0.5), MadeJob("b", stage=1))
     table = series(measure(runs.make(tmp_path / "b", *jobs, seconds=1.5)), "job", window_ns=1_000_000_000)
@@ -174,6 +176,7 @@ def test_series_mark_the_ramp_and_keep_stages_apart(tmp_path: Path) -> None:
     assert fine["ramp"].to_list() == [True, False, False, False, False, False]
 
 
+@pytest.mark.in_turn
 def test_no_second_counts_twice_where_a_late_worker_reaches_back(tmp_path: Path) -> None:
     run = runs.make(tmp_path / "b", MadeJob(ops_hz={"read": 2000}, clones=2), seconds=5)
     samples = run.path / "samples.parquet"

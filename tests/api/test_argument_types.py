@@ -85,6 +85,7 @@ def test_a_traceback_shows_the_remedy_too(tmp_path: Path) -> None:
     assert "'four-corner' is neither a job file nor a named workload\ndid you mean 'four-corners'?" in shown
 
 
+@pytest.mark.in_turn
 def test_consent_for_what_is_no_target_is_told_in_the_words_of_python(tmp_path: Path) -> None:
     job = READS.format(tmp_path / "data").replace("randread", "randwrite")
     with pytest.raises(loadstone.InputError) as raised:

@@ -24,6 +24,7 @@ def bundle(tmp_path: Path) -> Path:
     return runs.make(tmp_path / "one", *jobs, seconds=6.0).path
 
 
+@pytest.mark.in_turn
 def test_estimates_are_those_of_the_document(bundle: Path) -> None:
     result = loadstone.open_bundle(bundle)
     table = result.estimates()
@@ -48,6 +49,7 @@ def test_estimates_are_those_of_the_document(bundle: Path) -> None:
     assert result.estimates("all").filter(op="all")["operations"].item() == document["total"]["operations"]
 
 
+@pytest.mark.in_turn
 def test_a_result_tells_its_state_verdict_and_tables(bundle: Path) -> None:
     result = loadstone.open_bundle(str(bundle))
     assert (result.path, result.status, result.error, result.doubts) == (bundle, "complete", None, [])
@@ -107,6 +109,7 @@ def _study(path: Path) -> Path:
     return path
 
 
+@pytest.mark.in_turn
 def test_a_study_has_its_runs_and_their_factors(tmp_path: Path) -> None:
     study = loadstone.open_study(_study(tmp_path / "study"))
     assert study.kind == "sweep"

@@ -94,6 +94,7 @@ def test_an_unknown_argument_is_a_type_error(tmp_path: Path) -> None:
         loadstone.sweep(JOB, iodepth=[1], runtme=3)  # type: ignore[call-arg] # a mistake
 
 
+@pytest.mark.in_turn
 def test_a_study_that_fails_raises_what_its_run_failed_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,7 @@ def test_validity_can_be_required(capsys: pytest.CaptureFixture[str]) -> None:
     assert "4K sequential read" in capsys.readouterr().out
 
 
+@pytest.mark.in_turn
 def test_what_cannot_be_read_is_not_known_to_be_valid(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,6 +153,7 @@ def test_reading_back_what_was_written_is_no_drift(tmp_path: Path) -> None:
     assert "workload_drift" not in {cause["rule"] for cause in result["verdict"]["causes"]}
 
 
+@pytest.mark.in_turn
 def test_a_bundle_has_the_verdict_its_run_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = make(tmp_path / "run", MadeJob("a"), MadeJob("b", stage=1, errors=3))
     result = SealedFigures().document(Bundle.open(made.path))
@@ -212,6 +214,7 @@ def told_of(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     return loaded
 
 
+@pytest.mark.in_turn
 def test_a_directory_goes_on_after_what_is_broken_and_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -245,6 +248,7 @@ def test_a_directory_goes_on_after_what_is_broken_and_says_so(
     )
 
 
+@pytest.mark.in_turn
 def test_what_was_passed_over_is_said_first_and_a_table_at_the_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -65,6 +65,7 @@ def test_zeros_in_place_of_samples_are_damage_and_not_an_end(tmp_path: Path) -> 
         assert told[1:] in ([], ["samples.arrows: 1 of its intervals cannot be read"])
 
 
+@pytest.mark.in_turn
 def test_a_length_that_would_hide_what_comes_after_it_is_damage(tmp_path: Path) -> None:
     """Each bit of what says how long a message is: what follows was taken for a message cut off."""
     made = runs.make(tmp_path / "a", seconds=4.0, seal=None)

@@ -211,6 +211,7 @@ def test_a_watched_host_is_written_into_a_bundle_that_was_renamed(tmp_path: Path
     assert Bundle.open(tmp_path / "now").verify() == []
 
 
+@pytest.mark.in_turn
 def test_a_directory_that_cannot_hold_a_bundle_is_noticed_without_a_trace(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")

@@ -431,6 +431,7 @@ def test_what_probes_left_in_another_shape_is_named_and_the_rest_is_read(
     assert "<html" in page.read_text()
 
 
+@pytest.mark.in_turn
 def test_a_study_whose_notes_are_of_another_shape_is_run_again(whole: list[Path], tmp_path: Path) -> None:
     """113129: words in place of a note were a traceback of `rerun`."""
     study = tmp_path / "study"

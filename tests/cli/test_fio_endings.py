@@ -173,6 +173,7 @@ def test_errors_name_a_file_as_the_job_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[global]\nbs=4k\n"])
+@pytest.mark.in_turn
 def test_a_file_without_a_job_can_be_parsed(tmp_path: Path, text: str) -> None:
     (tmp_path / "none.fio").write_text(text)
     assert fio("--parse-only", "none.fio", cwd=tmp_path).stdout == ""
@@ -205,6 +206,7 @@ def test_results_that_their_file_does_not_take_are_on_standard_output(tmp_path: 
     assert f"{full}/out.json: cannot be written: No space left on device" in done.stderr
 
 
+@pytest.mark.in_turn
 def test_a_bundle_without_room_is_told_with_what_decides_its_place(tmp_path: Path, full: Path) -> None:
     (full / "rest").write_bytes(bytes(60 << 10))
     words = ["fio", "--name=w", f"--filename={tmp_path}/f", "--size=64k", "--rw=write"]

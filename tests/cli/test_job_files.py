@@ -47,6 +47,7 @@ def test_a_directory_gives_its_job_files_in_the_order_of_their_names(
     assert [run["number"] for run in told["runs"]] == list(range(1, len(told["runs"]) + 1))
 
 
+@pytest.mark.in_turn
 def test_files_run_as_they_are_given_or_in_an_order_drawn_from_a_number(files: Path) -> None:
     given = [files / name for name in ("b.fio", "c.job", "a.fio")]
     assert names(given) == ["b", "c", "a"]
@@ -109,6 +110,7 @@ def test_each_name_that_is_no_file_is_told(files: Path, capsys: pytest.CaptureFi
     assert "'neither.fio' is neither" in told
 
 
+@pytest.mark.in_turn
 def test_what_is_wrong_on_this_host_is_told_of_each_run_and_the_same_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

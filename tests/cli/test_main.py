@@ -72,6 +72,7 @@ def test_consent_to_lose_what_is_no_target_is_refused(
     assert not target.exists()
 
 
+@pytest.mark.in_turn
 def test_a_refusal_is_the_first_thing_that_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -99,6 +100,7 @@ def test_a_report_that_cannot_be_written_into_its_bundle_names_the_option(
     assert f"`loadstone report {bundle} -o FILE` writes its report elsewhere" in said
 
 
+@pytest.mark.in_turn
 def test_a_job_of_a_named_workload_runs_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [
         "plan",

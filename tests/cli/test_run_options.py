@@ -23,6 +23,7 @@ read_iops = 1_000_000_000
 """
 
 
+@pytest.mark.in_turn
 def test_an_option_says_the_same_wherever_runs_are_done() -> None:
     said: dict[str, dict[str, str]] = defaultdict(dict)
     for section in re.split(r"\n### loadstone ", page())[1:]:

@@ -78,6 +78,7 @@ def test_plan_as_json_has_every_value(file: Path, capsys: pytest.CaptureFixture[
     }  # fmt: skip
 
 
+@pytest.mark.in_turn
 def test_times_and_runs_can_be_chosen(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [
         "--set",
@@ -117,6 +118,7 @@ def test_what_makes_no_sense_is_refused(file: Path, words: list[str], text: str)
     assert text in str(caught.value) or "--set" in str(caught.value)
 
 
+@pytest.mark.in_turn
 def test_a_file_may_come_on_standard_input(file: Path) -> None:
     with file.open() as text:
         done = started.run(["plan", "-", "--set", "xfer=4k"], stdin=text)
@@ -124,6 +126,7 @@ def test_a_file_may_come_on_standard_input(file: Path) -> None:
     assert len(done.stdout.splitlines()) == 4
 
 
+@pytest.mark.in_turn
 def test_several_files_are_read_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parts = ["* disks\nsd=sd1,lun=one,size=8m\n", "wd=wd1,sd=sd1\n", "rd=rd1,wd=wd1,iorate=9,elapsed=4\n"]
     names = [tmp_path / f"part{number}" for number in range(len(parts))]

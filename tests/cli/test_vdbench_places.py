@@ -40,6 +40,7 @@ def listed(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> di
     return found
 
 
+@pytest.mark.in_turn
 def test_an_sd_without_a_size_is_as_large_as_what_is_there(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -73,6 +74,7 @@ def test_a_run_for_a_sweep_is_mapped_too(file: Path) -> None:
 
 
 @pytest.mark.parametrize("hosts", ["", "hd=default,jvms=1\nhd=localhost\n", "hd=one,system=localhost\n"])
+@pytest.mark.in_turn
 def test_all_hosts_may_be_this_machine_already(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], hosts: str
 ) -> None:

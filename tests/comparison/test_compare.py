@@ -63,6 +63,7 @@ def test_a_slower_run_is_worse_and_a_like_one_is_the_same(tmp_path: Path) -> Non
     assert mean.low < 5.5 < mean.high
 
 
+@pytest.mark.in_turn
 def test_more_is_better_only_where_it_is(tmp_path: Path) -> None:
     found = rows([made(tmp_path / "a"), made(tmp_path / "b", 5000.0, 20_000.0, seed=2)])
     assert found["IOPS"].cells[1].judgement == "better"
@@ -294,6 +295,7 @@ def test_only_what_fell_to_nothing_fell_by_a_hundred_percent() -> None:
     assert written(-0.29, -0.99999, 1e9) == "-29 % (no bounds)"
 
 
+@pytest.mark.in_turn
 def test_repeats_of_a_paced_job_are_repeats_though_no_two_had_as_much_due(tmp_path: Path) -> None:
     for number, seconds in enumerate((9.9, 10.0, 10.3)):
         runs.make(
@@ -306,6 +308,7 @@ def test_repeats_of_a_paced_job_are_repeats_though_no_two_had_as_much_due(tmp_pa
     assert len(cell.valid) == 3
 
 
+@pytest.mark.in_turn
 def test_runs_at_two_rates_are_no_repeats(tmp_path: Path) -> None:
     for rate in (1000.0, 2000.0):
         runs.make(tmp_path / str(rate), MadeJob("a", {"read": rate}, paced=True))
@@ -345,6 +348,7 @@ def test_results_of_two_tools_are_paired_by_their_pattern(tmp_path: Path) -> Non
     assert Comparison(found).gate() == "no_data"
 
 
+@pytest.mark.in_turn
 def test_what_else_differs_is_told_and_what_moves_by_itself_is_not(tmp_path: Path) -> None:
     a, b = made(tmp_path / "a"), made(tmp_path / "b", seed=2)
     for path, kernel, uptime, method in ((a, "6.1.0", 5, "fiemap"), (b, "6.18.0", 900, "seek")):
@@ -361,6 +365,7 @@ def test_what_else_differs_is_told_and_what_moves_by_itself_is_not(tmp_path: Pat
     ]
 
 
+@pytest.mark.in_turn
 def test_other_settings_of_the_plan_are_told(tmp_path: Path) -> None:
     a = runs.make(tmp_path / "a", MadeJob("a", iodepth=32)).path
     b = runs.make(tmp_path / "b", MadeJob("a", iodepth=64)).path
@@ -368,6 +373,7 @@ def test_other_settings_of_the_plan_are_told(tmp_path: Path) -> None:
     assert found["iodepth"] == ("32", "64")
 
 
+@pytest.mark.in_turn
 def test_results_without_a_common_job_are_refused(tmp_path: Path) -> None:
     a = runs.make(tmp_path / "a", MadeJob("a")).path
     b = runs.make(tmp_path / "b", MadeJob("b", block_bytes=8192)).path
@@ -408,6 +414,7 @@ def test_clones_that_are_worked_out_from_times_make_no_other_load(
     assert phase.depth is None
 
 
+@pytest.mark.in_turn
 def test_loads_that_no_other_side_has_are_told_with_what_decides_it(tmp_path: Path) -> None:
     one = runs.make(tmp_path / "one", MadeJob("a", iodepth=4)).path
     many = tmp_path / "many"
@@ -438,6 +445,7 @@ def test_the_gate_catches_a_regression_and_lets_what_is_tolerated_pass(
         verb(base, slow, tolerance="5%")
 
 
+@pytest.mark.in_turn
 def test_nothing_that_could_be_tested_is_not_a_pass(tmp_path: Path) -> None:
     short = [
         runs.make(tmp_path / name, MadeJob("a"), seconds=1.0, seed=n).path for n, name in enumerate("ab")
@@ -483,6 +491,7 @@ def test_a_gate_passes_nothing_where_a_result_could_not_be_read(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("broken", ["altered", "cut off", "empty"])
+@pytest.mark.in_turn
 def test_a_gate_ends_with_98_for_a_side_without_data_and_with_2_for_a_wrong_word(
     tmp_path: Path, broken: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -521,6 +530,7 @@ def test_what_is_true_of_several_sides_is_said_once(tmp_path: Path) -> None:
     assert told.startswith("b, c against a: not significant. slow against a: worse in the one pattern")
 
 
+@pytest.mark.in_turn
 def test_sides_of_one_name_are_told_apart_by_as_much_of_their_paths_as_that_takes(tmp_path: Path) -> None:
     paths = [made(tmp_path / name / "1") for name in ("before", "after")]
     sides = named([*map(read_side, paths), read_side(made(tmp_path / "x"))])
@@ -536,6 +546,7 @@ def test_a_result_that_is_given_twice_is_named(tmp_path: Path) -> None:
         compare([base, tmp_path / "link"])
 
 
+@pytest.mark.in_turn
 def test_runs_without_anything_to_compare_have_a_page_all_the_same(tmp_path: Path) -> None:
     """Found by damaging bundles (seed 30010): the table of no rows ended in a traceback."""
     base, failing = made(tmp_path / "a"), made(tmp_path / "b", 2000.0, 50_000.0, seed=2, errors=1)
@@ -572,6 +583,7 @@ def test_jobs_of_which_nobody_tells_whether_they_were_random_are_no_repeats(tmp_
     assert alone == [[], []]
 
 
+@pytest.mark.in_turn
 def test_reads_are_not_held_against_writes_of_a_job_of_the_same_name(tmp_path: Path) -> None:
     made(tmp_path / "a")
     runs.make(tmp_path / "b", MadeJob("a", {"write": 500.0}), seed=2)
@@ -612,6 +624,7 @@ def test_a_rate_that_was_asked_for_is_never_better(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seal", ["interrupted", None])
+@pytest.mark.in_turn
 def test_a_gate_does_not_pass_a_run_that_did_not_come_to_its_end(tmp_path: Path, seal: str | None) -> None:
     made(tmp_path / "a")
     runs.make(tmp_path / "b", MadeJob("a"), seconds=40.0, seed=2, seal=seal)
@@ -620,6 +633,7 @@ def test_a_gate_does_not_pass_a_run_that_did_not_come_to_its_end(tmp_path: Path,
     assert any("b is not complete" in text for text in found.made.warnings)
 
 
+@pytest.mark.in_turn
 def test_the_answer_tells_a_latency_that_the_rate_does_not(tmp_path: Path) -> None:
     """The rate did not differ and p99 was eight times as long: the sentence said 'not significant'."""
     runs.make(tmp_path / "a", MadeJob("a", sigma=0.2), seconds=40.0)

@@ -152,6 +152,7 @@ def attack(seed: int, place: Path) -> str:
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.in_turn
 def test_drawn_sides(tmp_path: Path, seed: int) -> None:
     attack(31_000 + seed, tmp_path)
 
@@ -163,6 +164,7 @@ def test_many_drawn_sides_end_in_every_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.in_turn
 def test_a_copy_of_a_side_does_not_differ(tmp_path: Path, seed: int) -> None:
     chance = random.Random(33_000 + seed)
     side = tmp_path / "one"

@@ -139,6 +139,7 @@ def test_fio_s_text_tells_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "below"), [("fio-3.36.json", False), ("4096-byte-sectors-raid10.json", True)]
 )
+@pytest.mark.in_turn
 def test_sides_with_long_names_stand_below_each_other_on_a_phone(
     tmp_path: Path, name: str, *, below: bool
 ) -> None:
@@ -153,6 +154,7 @@ def percentiles(p50_ns: int, p99_ns: int, p999_ns: int) -> dict[str, Any]:
     return {"percentile": {"50.000000": p50_ns, "99.000000": p99_ns, "99.900000": p999_ns}}
 
 
+@pytest.mark.in_turn
 def test_what_fio_timed_after_submission_is_held_against_that_alone(tmp_path: Path) -> None:
     """A buffered libaio waits in submission: fio's p99 of 2 µs stood beside our p99 of the whole."""
     read = json.loads((FIO / "grouped.json").read_text())["jobs"][0]["read"]

@@ -7,6 +7,8 @@ import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from loadstone.audit.case import Case, JobRequest, OpMeasurement
 from loadstone.comparison import pairing
 from loadstone.comparison.compare import compare
@@ -60,6 +62,7 @@ def test_a_side_without_a_name_for_a_run_leaves_no_arrow(tmp_path: Path) -> None
     assert [cell is None for cell in rows[1].cells] == [False, False, False]
 
 
+@pytest.mark.in_turn
 def test_what_terse_output_does_not_tell_may_be_another_load_and_is_not_said_to_be(tmp_path: Path) -> None:
     """It has no order: `4k read → 4k random read is another load` was said of one and the same job."""
     lines = (FOREIGN / "fio" / "shared.terse3").read_text().splitlines()
@@ -105,6 +108,7 @@ def test_loads_that_nothing_tells_apart_are_said_to_be_that(tmp_path: Path) -> N
     assert text in compare(sides).warnings
 
 
+@pytest.mark.in_turn
 def test_a_copy_of_a_run_of_several_phases_is_told_once(tmp_path: Path) -> None:
     """A run of four phases was told to be a copy four times by its gate, and thrice above."""
     run = runs.make(tmp_path / "a", MadeJob("a"), MadeJob("b", {"write": 500.0}, stage=1), seconds=20.0).path
@@ -116,6 +120,7 @@ def test_a_copy_of_a_run_of_several_phases_is_told_once(tmp_path: Path) -> None:
     assert len(decided.why) == len(set(decided.why))
 
 
+@pytest.mark.in_turn
 def test_a_curve_and_a_sweep_are_repeated_by_the_command_they_came_from(tmp_path: Path) -> None:
     run = made(tmp_path / "a")
     request = json.loads((run / "request.json").read_text())
@@ -126,6 +131,7 @@ def test_a_curve_and_a_sweep_are_repeated_by_the_command_they_came_from(tmp_path
         assert repeat_command(read_side(run, unverified=True)) == command
 
 
+@pytest.mark.in_turn
 def test_the_maximum_of_a_curve_that_no_other_side_has_is_called_that(tmp_path: Path) -> None:
     """`only w has 4k random read, rate_percent None, purpose ladder` was said."""
     (tmp_path / "a").mkdir()

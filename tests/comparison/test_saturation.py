@@ -99,6 +99,7 @@ def test_the_answer_counts_loads_beyond_saturation(curve_sides: tuple[Side, Side
     assert words.counts(after).endswith("1 load beyond saturation; 6 phases in all)")
 
 
+@pytest.mark.in_turn
 def test_a_load_that_is_no_curve_s_is_not_valid_where_its_rate_was_not_reached(tmp_path: Path) -> None:
     one = side(study(tmp_path / "one", [1000.0, 1001.0]))
     last = replace(one.phases[1], verdict=broken_by("rate_not_reached"))

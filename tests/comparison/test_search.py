@@ -97,6 +97,7 @@ def test_a_gate_does_not_pass_beside_what_may_be_a_lost_result(
     assert '"gate": "no_data"' in capsys.readouterr().out
 
 
+@pytest.mark.in_turn
 def test_a_report_and_an_audit_name_what_they_passed_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,6 +134,7 @@ def test_a_directory_with_nothing_that_can_be_read_is_refused_with_the_reasons(t
         ("", "", "files without an ending"),
     ],
 )
+@pytest.mark.in_turn
 def test_many_files_of_one_ending_are_named_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str, content: str, kind: str
 ) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.in_turn
 def test_one_run_each_is_said(tmp_path: Path) -> None:
     told = compare([made(tmp_path / "a"), made(tmp_path / "b", seed=2)]).warnings
     assert any(text.startswith("one valid run of each side: 4k random read.") for text in told)
@@ -58,6 +59,7 @@ def test_a_single_run_beside_repeats_is_told_apart_by_their_spread(tmp_path: Pat
     assert any(one.startswith("one valid run of some patterns of b") for one in found.warnings)
 
 
+@pytest.mark.in_turn
 def test_the_command_that_repeats_a_side_is_the_one_it_came_from(tmp_path: Path) -> None:
     run = made(tmp_path / "a")
     request = json.loads((run / "request.json").read_text())

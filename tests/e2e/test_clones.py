@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.program import needs_engine, run
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ def latencies_ns(path: Path) -> list[int]:
     return [int(line.split(",")[1]) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.in_turn
 def test_jobs_that_share_a_cpu_have_latencies_of_their_own(tmp_path: Path) -> None:
     """882200-028: on a shared thread 20,785 of 20,785 I/Os of two clones had the same, to the nanosecond."""
     needs_engine()

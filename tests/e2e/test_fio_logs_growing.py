@@ -7,6 +7,8 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.started import StartedProgram
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ write_iops_log=both
 GROWING = ("windows_bw.1.log", "windows_clat_hist.1.log", "each_iops.2.log")
 
 
+@pytest.mark.in_turn
 def test_lines_come_while_the_run_goes_on_and_stay(tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text(JOB)
     seen: dict[str, list[str]] = {name: [] for name in GROWING}

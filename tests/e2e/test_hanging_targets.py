@@ -31,6 +31,7 @@ def reading(directory: Path, seconds: int, target: object) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", ["run", "plan", "fio"])
+@pytest.mark.in_turn
 def test_a_target_that_hangs_before_the_run_is_told(tmp_path: Path, verb: str) -> None:
     with mounted(tmp_path / "m") as there:
         (there.path / "data").write_bytes(MADE)
@@ -43,6 +44,7 @@ def test_a_target_that_hangs_before_the_run_is_told(tmp_path: Path, verb: str) -
     assert not (tmp_path / "b").exists()
 
 
+@pytest.mark.in_turn
 def test_ctrl_c_while_a_target_hangs_before_the_run(tmp_path: Path) -> None:
     with mounted(tmp_path / "m") as there:
         (there.path / "data").write_bytes(MADE)
@@ -92,6 +94,7 @@ def test_two_interrupts_end_a_run_on_a_target_that_hangs(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn
 def test_a_bundle_directory_that_hangs_before_the_run_is_told(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(MADE)
     with mounted(tmp_path / "m") as there:
@@ -102,6 +105,7 @@ def test_a_bundle_directory_that_hangs_before_the_run_is_told(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn
 def test_interrupts_end_a_run_whose_bundle_hangs_and_tell_the_figures(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(MADE)
     with mounted(tmp_path / "m") as there:
@@ -132,6 +136,7 @@ def test_interrupts_end_a_run_whose_bundle_hangs_and_tell_the_figures(tmp_path: 
     ],
     ids=lambda words: f"{words[0]} {words[1].partition('/')[2]}",
 )
+@pytest.mark.in_turn
 def test_ctrl_c_ends_what_reads_an_input_that_hangs(tmp_path: Path, words: tuple[str, ...]) -> None:
     """No child of ours reads them: whoever does waits in the kernel, where it hears nothing."""
     text = "[a]\nrw=read\nsize=1m\nioengine=null\n"
@@ -158,6 +163,7 @@ def test_ctrl_c_ends_what_reads_an_input_that_hangs(tmp_path: Path, words: tuple
 
 
 @pytest.mark.parametrize("words", [("audit", "{there}/result.json"), ("plan", "target.fio")])
+@pytest.mark.in_turn
 def test_what_is_waited_for_is_said_meanwhile(tmp_path: Path, words: tuple[str, ...]) -> None:
     """By the process that waits for the working one: an input there, a target in a child of it."""
     with mounted(tmp_path / "m") as there:

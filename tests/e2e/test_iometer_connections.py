@@ -161,6 +161,7 @@ def test_on_a_device_each_worker_has_its_own_connection_and_others_have_none(tmp
     assert int(rows[0]["Connections"]) == sum(int(row["Connections"]) for row in workers)
 
 
+@pytest.mark.in_turn
 def test_a_delay_that_targets_share_and_a_connection_of_each_are_refused_together(tmp_path: Path) -> None:
     test = program.job(tmp_path / "t.icf", written((1, "ENABLED,10", "CD"), delay=5))
     names = [("--map", f"{letter}:={tmp_path / letter}") for letter in "CD"]

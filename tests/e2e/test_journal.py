@@ -174,6 +174,7 @@ def test_a_read_back_says_what_was_checked_and_judges_no_rate(tmp_path: Path) ->
     assert f"{BLOCKS:,} blocks checked, none damaged" in page
 
 
+@pytest.mark.in_turn
 def test_a_journal_of_nothing_is_refused(tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text(f"[r]\nfilename=data\nrw=randwrite\nbs=4k\nsize={BLOCK * BLOCKS}\n")
     process = loadstone(tmp_path, "run", "job.fio", "--journal")

@@ -30,6 +30,7 @@ def worker_of(pid: int) -> int:
 
 
 @pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGKILL, signal.SIGILL])
+@pytest.mark.in_turn
 def test_figures_outlive_the_working_process(tmp_path: Path, number: signal.Signals) -> None:
     running = start("run", job(tmp_path / "r.fio", JOB), "--out", "b", "--no-report", cwd=tmp_path)
     ticks(tmp_path / "b")
@@ -65,6 +66,7 @@ levels = [5, 6]
 
 @pytest.mark.root
 @pytest.mark.usefixtures("host_settings")
+@pytest.mark.in_turn
 def test_settings_that_stay_changed_are_told_with_the_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,6 +86,7 @@ def test_settings_that_stay_changed_are_told_with_the_remedy(
         CLUSTER.write_text(before)
 
 
+@pytest.mark.in_turn
 def test_who_kills_the_parent_kills_the_working_process_and_the_engine(tmp_path: Path) -> None:
     running = start("run", job(tmp_path / "r.fio", JOB), "--out", "b", "--no-report", cwd=tmp_path)
     ticks(tmp_path / "b")
@@ -123,6 +126,7 @@ def run_on_a_terminal(folder: Path) -> tuple[StartedProgram, IO[bytes]]:
     return running, terminal
 
 
+@pytest.mark.in_turn
 def test_the_terminal_is_given_back_when_the_program_is_stopped_and_when_it_is_killed(tmp_path: Path) -> None:
     running, terminal = run_on_a_terminal(tmp_path)
     with terminal:
@@ -137,6 +141,7 @@ def test_the_terminal_is_given_back_when_the_program_is_stopped_and_when_it_is_k
     assert running.wait(PATIENCE_S) == 1
 
 
+@pytest.mark.in_turn
 def test_ctrl_z_stops_a_run_whose_terminal_takes_nothing(tmp_path: Path) -> None:
     """The picture was half written, and the run ended: 'a mistake in the program', 'reentrant call'."""
     running, terminal = run_on_a_terminal(tmp_path)
@@ -164,6 +169,7 @@ def has_room(running: StartedProgram) -> bool:
         os.close(screen)
 
 
+@pytest.mark.in_turn
 def test_a_bundle_that_goes_with_the_next_run_is_told_as_such(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +186,7 @@ def test_a_bundle_that_goes_with_the_next_run_is_told_as_such(
     assert Bundle.open(bundle).samples()["ops"].sum() > 0
 
 
+@pytest.mark.in_turn
 def test_the_terminal_is_given_back_when_the_parent_is_killed(tmp_path: Path) -> None:
     running, terminal = run_on_a_terminal(tmp_path)
     with terminal:

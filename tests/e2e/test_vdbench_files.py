@@ -310,6 +310,7 @@ def test_a_format_is_of_the_tree_that_files_come_from(tmp_path: Path) -> None:
     assert len(list((tmp_path / "source").rglob("*.file"))) == 2
 
 
+@pytest.mark.in_turn
 def test_trees_whose_files_are_numbered_otherwise_are_no_places_to_copy_between(tmp_path: Path) -> None:
     """As older vdbenches number them from 1: what was wrong was told of the Plan, not of the file."""
     for anchor, first in (("source", 0), ("tree", 1)):

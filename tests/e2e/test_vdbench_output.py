@@ -137,6 +137,7 @@ def test_the_option_is_refused_where_it_has_no_effect(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", ["summary", "flatfile", "sd1", "notes"])
+@pytest.mark.in_turn
 def test_a_page_of_somebody_else_is_refused_before_the_load(tmp_path: Path, page: str) -> None:
     job, out = tmp_path / "a.parm", tmp_path / "out"
     job.write_text(RAW.format(d=tmp_path))

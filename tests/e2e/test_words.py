@@ -59,6 +59,7 @@ def test_version_and_help(tmp_path: Path) -> None:
         assert option in shown.stdout
 
 
+@pytest.mark.in_turn
 def test_workloads_are_listed_with_meaning_and_source(tmp_path: Path) -> None:
     listed = json.loads(call("workloads", "--json", cwd=tmp_path).stdout)
     corners = next(entry for entry in listed if entry["name"] == "four-corners")

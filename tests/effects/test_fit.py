@@ -19,6 +19,7 @@ def two_groups(sizes: tuple[int, int]) -> np.ndarray:
 
 @settings(max_examples=40)
 @given(st.integers(2, 9), st.integers(2, 9), st.integers(0, 10**6))
+@pytest.mark.in_turn
 def test_errors_by_group_of_two_groups_are_welchs(first: int, second: int, seed: int) -> None:
     chance = np.random.default_rng(seed)
     a, b = chance.normal(0, 1, first), chance.normal(1, 4, second)
@@ -38,6 +39,7 @@ def test_a_group_whose_runs_the_fit_goes_through_has_no_noise_of_its_own() -> No
 
 @settings(max_examples=40)
 @given(st.integers(2, 9), st.integers(2, 9), st.integers(0, 10**6))
+@pytest.mark.in_turn
 def test_pooled_errors_of_two_groups_are_students(first: int, second: int, seed: int) -> None:
     chance = np.random.default_rng(seed)
     a, b = chance.normal(0, 1, first), chance.normal(0.5, 1, second)
@@ -59,6 +61,7 @@ def test_fishers_f_is_scipys(value: float, first: int, second: int) -> None:
 
 @settings(max_examples=60)
 @given(st.floats(0.001, 0.2), st.integers(1, 8), st.integers(2, 60), st.floats(0.01, 500))
+@pytest.mark.in_turn
 def test_fishers_f_with_something_to_find_is_scipys(
     share: float, first: int, second: int, shift: float
 ) -> None:

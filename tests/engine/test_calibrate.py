@@ -54,6 +54,7 @@ def test_priorities_are_left_out_too(tmp_path: Path) -> None:
     assert found["ops"] > 0
 
 
+@pytest.mark.in_turn
 def test_connections_are_left_out_too(tmp_path: Path) -> None:
     """What is nowhere cannot be opened again: the ceiling is that of a load whose targets stay open."""
     one = stream(connection={"ios": 3}, **LONG)

@@ -28,6 +28,7 @@ VIRTUAL = target("sim", "virtual", 1 << 30)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.in_turn
 def test_a_stream_waits_for_others_and_then_its_delay(tmp_path: Path, workers: int) -> None:
     first = stream(runtime_ns=300 * MILLISECOND, time_based=True)
     beside = stream(runtime_ns=900 * MILLISECOND, time_based=True, worker=workers - 1)

@@ -45,6 +45,7 @@ def test_a_target_that_cannot_be_polled_is_an_error_that_says_so(tmp_path: Path)
 
 
 @pytest.mark.parametrize("read_percent", [100, 0])
+@pytest.mark.in_turn
 def test_a_kernel_thread_can_submit(tmp_path: Path, read_percent: int) -> None:
     made = target(tmp_path / "data", size_bytes=SIZE, create=True, layout=layout(SIZE))
     polled = worker(IO_URING | {"sqpoll": True})

@@ -547,6 +547,7 @@ def test_seeds_that_found_something(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [3, 17, 40, 77])
+@pytest.mark.in_turn
 def test_a_seed_runs_the_same_way_again(tmp_path: Path, seed: int) -> None:
     runs = []
     for name in ("first", "second"):

@@ -276,6 +276,7 @@ def test_too_much_memory_is_refused_before_anything(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.in_turn
 def test_memory_is_as_announced(tmp_path: Path) -> None:
     size = 1 << 22
     made = target(tmp_path / "data", size_bytes=size, create=True, layout=layout(size))

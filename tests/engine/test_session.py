@@ -78,6 +78,7 @@ def run(
     return run_plan(one, request=asked, out_dir=tmp_path / "b", progress=seen, steer=steer)
 
 
+@pytest.mark.in_turn
 def test_all_is_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = RememberedProgress()
     outcome = run(tmp_path, monkeypatch, DONE, seen)
@@ -91,6 +92,7 @@ def test_all_is_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert bundle.inputs == {"j.fio": b"[x]"}
 
 
+@pytest.mark.in_turn
 def test_who_steers_sees_events_and_may_end_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def steer(event: Mapping[str, Any], orders: Orders) -> None:
         if event["type"] == "start":
@@ -104,6 +106,7 @@ def test_who_steers_sees_events_and_may_end_a_part(tmp_path: Path, monkeypatch: 
     assert "order" in seen.kinds
 
 
+@pytest.mark.in_turn
 def test_silence_is_told_then_ended_and_what_was_said_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +128,7 @@ def test_a_slow_exit_after_the_end_does_not_spoil_the_run(
     assert "kill" in [event["type"] for event in Bundle.open(tmp_path / "b").events]
 
 
+@pytest.mark.in_turn
 def test_a_broken_contract_fails_the_run_and_seals_the_bundle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +138,7 @@ def test_a_broken_contract_fails_the_run_and_seals_the_bundle(
     assert Bundle.open(tmp_path / "b").status == "failed"
 
 
+@pytest.mark.in_turn
 def test_no_engine_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(binary.OVERRIDE, str(tmp_path / "nothing"))
     (tmp_path / "data").write_bytes(b"x" * 4096)

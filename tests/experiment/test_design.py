@@ -34,6 +34,7 @@ def test_a_half_of_four_factors_tells_main_effects_from_pairs() -> None:
     assert set(made.aliased) == {("a:b", "c:d"), ("a:c", "b:d"), ("a:d", "b:c")}
 
 
+@pytest.mark.in_turn
 def test_a_quarter_of_five_factors_keeps_main_effects_apart() -> None:
     made = design.fraction([2] * 5, 8, "abcde", seed=2)
     mains = {one for pair in made.aliased for one in [pair] if ":" not in pair[0] and ":" not in pair[1]}
@@ -42,6 +43,7 @@ def test_a_quarter_of_five_factors_keeps_main_effects_apart() -> None:
         assert sum(row[factor] for row in made.rows) == 4
 
 
+@pytest.mark.in_turn
 def test_the_twelve_runs_of_plackett_and_burman_mix_a_third_of_each_interaction_into_main_effects() -> None:
     """Every interaction of two others counts by a third as a main effect (Plackett and Burman, 1946).
 
@@ -59,6 +61,7 @@ def test_the_twelve_runs_of_plackett_and_burman_mix_a_third_of_each_interaction_
     assert {round(part, 9) for *_, part in made.mixed} == {round(1 / 3, 9)}
 
 
+@pytest.mark.in_turn
 def test_what_is_mixed_in_part_is_by_how_much_an_interaction_shifts_a_main_effect() -> None:
     """The difference of two means, computed by hand from a planted interaction."""
     made = design.fraction([2] * 5, 12, "abcde", seed=1)

@@ -257,6 +257,7 @@ def test_what_is_for_all_runs_and_a_control_that_is_none_are_told_with_their_lin
     assert where.line == line
 
 
+@pytest.mark.in_turn
 def test_no_run_is_begun_without_what_is_for_all_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -481,6 +482,7 @@ def test_a_plan_tells_everything_and_touches_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "x.toml"]
 
 
+@pytest.mark.in_turn
 def test_a_run_of_one_factor_at_a_time_is_told_by_what_differs(tmp_path: Path) -> None:
     text = FILE.replace("repeats = 2", 'repeats = 1\ndesign = "one_at_a_time"\norder = "given"')
     told = "\n".join(lines(announce(prepare(written(tmp_path, text)))))

@@ -474,6 +474,7 @@ def plan(path: Path, rw: str = "randwrite") -> Plan:
     ("state", "size", "allocated"),
     [("later pass", 1 << 20, 1 << 20), ("holes", 1 << 20, 1 << 19), ("preallocated", 1 << 20, 1 << 20)],
 )
+@pytest.mark.in_turn
 def test_a_target_is_brought_into_its_state(tmp_path: Path, state: str, size: int, allocated: int) -> None:
     consent, path = guard.Consent(), tmp_path / "data"
     allocation.prepare(plan(path), state, consent, lambda: False)
@@ -517,6 +518,7 @@ def test_what_is_somebody_elses_is_not_removed(tmp_path: Path) -> None:
     assert path.stat().st_size == 1 << 20
 
 
+@pytest.mark.in_turn
 def test_states_that_would_mean_nothing_are_told(tmp_path: Path) -> None:
     assert "only reads" in (allocation.why_not(plan(tmp_path / "x", "randread"), "first pass") or "")
     # It was measured as a first pass, on a file that had been written whole.

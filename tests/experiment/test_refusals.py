@@ -135,6 +135,7 @@ def test_options_of_a_mount_that_no_target_is_on_are_told(tmp_path: Path) -> Non
     assert told_line.startswith("mount_options of /proc: no target is in that file system; they are in /")
 
 
+@pytest.mark.in_turn
 def test_levels_behind_a_misspelt_control_are_told_in_the_same_round(tmp_path: Path) -> None:
     """They came in a second round, after the name of the control had been put right."""
     text = ELSEWHERE.format(target=tmp_path / "data", disk="x")

@@ -66,6 +66,7 @@ def command(name: str, do: str, undo: str) -> str:
     return f'{{ name = "{name}", do = "{do}", undo = "{undo}" }}'
 
 
+@pytest.mark.in_turn
 def test_a_command_that_fails_is_said_before_and_what_it_did_is_undone(tmp_path: Path) -> None:
     good = command("good", f"echo x >> {tmp_path}/good", f"echo y >> {tmp_path}/good")
     bad = command("bad", f"touch {tmp_path}/bad; echo no such array >&2; exit 3", f"rm {tmp_path}/bad")
@@ -79,6 +80,7 @@ def test_a_command_that_fails_is_said_before_and_what_it_did_is_undone(tmp_path:
     assert not list((tmp_path / "state").glob("*"))
 
 
+@pytest.mark.in_turn
 def test_a_command_that_cannot_be_undone_ends_it_before_the_first_run(tmp_path: Path) -> None:
     levels = f'kind = "command"\nlevels = ["as is", {command("on", "true", "exit 4")}]'
     prepared = prepared_of(tmp_path, BEGINNING + PATTERN + factor("mode", levels))

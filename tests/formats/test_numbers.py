@@ -170,6 +170,7 @@ def test_amounts() -> None:
 
 
 @given(st.integers(0, 10**6), st.sampled_from("kmgt"), st.sampled_from(["", "b", "B"]))
+@pytest.mark.in_turn
 def test_a_suffix_multiplies(number: int, suffix: str, tail: str) -> None:
     power = "kmgt".index(suffix) + 1
     assert numbers.size(f"{number}{suffix}{tail}", reading()) == number * 1024**power
@@ -183,6 +184,7 @@ def test_decimal_and_hexadecimal_agree(number: int) -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(1, 10**6))
+@pytest.mark.in_turn
 def test_arithmetic_is_arithmetic(a: int, b: int, c: int) -> None:
     assert numbers.evaluate(f"({a}+{b}*{c})", reading()) == a + b * c
     assert numbers.evaluate(f"(({a}+{b})*{c})", reading()) == (a + b) * c
@@ -191,6 +193,7 @@ def test_arithmetic_is_arithmetic(a: int, b: int, c: int) -> None:
 
 
 @given(st.text(max_size=30))
+@pytest.mark.in_turn
 def test_any_text_is_a_number_or_an_input_error(text: str) -> None:
     for read in (numbers.size, numbers.amount, numbers.evaluate):
         with contextlib.suppress(InputError):

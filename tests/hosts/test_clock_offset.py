@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ DELAYS = st.integers(1_000, 50_000_000)
     true_ns=st.integers(-(10**15), 10**15),
     delays=st.lists(st.tuples(DELAYS, DELAYS), min_size=1, max_size=20),
 )
+@pytest.mark.in_turn
 def test_the_truth_lies_within_the_error(true_ns: int, delays: list[tuple[int, int]]) -> None:
     at, exchanges = 10**12, []
     for there, back in delays:

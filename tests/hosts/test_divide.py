@@ -23,6 +23,7 @@ def plan(length: int, block: int) -> Plan:
 
 
 @given(st.integers(1, 64), st.sampled_from([512, 4096, 65536]), st.integers(1, 1 << 34))
+@pytest.mark.in_turn
 def test_parts_do_not_overlap_and_stay_within(count: int, block: int, length: int) -> None:
     whole = plan(length, block)
     try:

@@ -77,6 +77,7 @@ def test_targets_share_a_limit_where_they_are_to() -> None:
     assert run(shared).rate == pytest.approx(2000, rel=0.02)
 
 
+@pytest.mark.in_turn
 def test_a_cache_answers_what_was_read_before(tmp_path: Path) -> None:
     made = replace(situation(cache_bytes=64 << 20, cache_hit_ns=200_000), used_bytes=16 << 20)
     state = str(tmp_path / "state")

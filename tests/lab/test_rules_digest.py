@@ -6,6 +6,7 @@ import ast
 import shutil
 from typing import TYPE_CHECKING
 
+import pytest
 from lab.rules_digest import OF_PATH, ROOMS, ROOT, program, rules_digest
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def test_what_it_does_changes_it() -> None:
         assert program(RULE.replace(before, after)) != program(RULE), after
 
 
+@pytest.mark.in_turn
 def test_it_is_of_all_that_the_rules_know(tmp_path: Path) -> None:
     known = set()
     for file in (file for room in ROOMS for file in (ROOT / room).rglob("*.py")):

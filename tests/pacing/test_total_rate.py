@@ -70,6 +70,7 @@ def test_a_job_with_a_rate_of_its_own_is_refused() -> None:
         planned(text, TotalRate(8_000.0, RateProcess.LINEAR))
 
 
+@pytest.mark.in_turn
 def test_reading_back_has_no_rate_and_a_search_takes_none(tmp_path: Path) -> None:
     total = TotalRate(100.0, RateProcess.LINEAR)
     text = f"[a]\nfilename={tmp_path}/new\nrw=write\nsize=1m\nverify=crc32c\n".encode()

@@ -68,6 +68,7 @@ def test_the_examples_of_a_hint_are_links() -> None:
 
 
 @given(st.text(max_size=60))
+@pytest.mark.in_turn
 def test_no_text_breaks_the_reader(text: str) -> None:
     found = ceilings.parse_link(text)
     assert found is None or found.per_s > 0

@@ -122,6 +122,7 @@ def test_who_waits_may_give_up_at_once() -> None:
         run_in_child(lambda: time.sleep(60), doing="x", give_up=lambda: True)
 
 
+@pytest.mark.in_turn
 def test_it_holds_nothing_of_ours() -> None:
     reader, writer = os.pipe()
     try:
@@ -138,6 +139,7 @@ def test_it_holds_nothing_of_ours() -> None:
 
 @pytest.mark.root
 @pytest.mark.skipif(missing() is not None, reason=f"no hanging file: {missing()}")
+@pytest.mark.in_turn
 def test_one_that_nothing_can_kill_is_left_behind_and_we_end(tmp_path: Path) -> None:
     """The server has taken the read and never answers: the reader is in state D, deaf to SIGKILL."""
     program = f"""

@@ -88,6 +88,7 @@ def test_ext4_on_a_loop_device_down_to_the_file_behind_it(memory: Path, tmp_path
             assert path.gaps == ()
 
 
+@pytest.mark.in_turn
 def test_btrfs_over_several_devices_shows_all_of_them_and_its_profiles(memory: Path, tmp_path: Path) -> None:
     with contextlib.ExitStack() as stack:
         devices = []

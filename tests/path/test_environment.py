@@ -42,6 +42,7 @@ def test_cpus_that_may_be_used_are_those_of_the_group_that_engines_begin_in(
     assert environment.cpu()["usable"] == 1
 
 
+@pytest.mark.in_turn
 def test_of_many_targets_the_first_are_followed_and_the_rest_are_counted(tmp_path: Path) -> None:
     found = environment.describe(plan(*(target(str(tmp_path / f"f{at}")) for at in range(70))))
     assert len(found["paths"]) == environment.MAX_PATHS

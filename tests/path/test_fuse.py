@@ -91,6 +91,7 @@ def _mounted(stage: Stage, *words: str | Path) -> Path:
 
 @pytest.mark.root
 @pytest.mark.skipif(shutil.which("bindfs") is None, reason="not installed: bindfs")
+@pytest.mark.in_turn
 def test_the_path_of_a_shown_directory_goes_on_to_its_disk(stage: Stage) -> None:
     """Seen: bindfs answered from the page cache at 90k IOPS, and nobody counted the disk with 200."""
     disk = stage.loop(64)
@@ -126,6 +127,7 @@ def test_what_a_shown_directory_answers_from_memory_is_no_measure_of_its_disk(st
 @pytest.mark.skipif(
     not all(shutil.which(name) for name in ("fuse2fs", "mkfs.ext4")), reason="not installed: fuse2fs"
 )
+@pytest.mark.in_turn
 def test_the_path_goes_on_to_the_disk_that_a_program_has_open(stage: Stage) -> None:
     disk = stage.loop(64)
     call("mkfs.ext4", "-q", "-F", disk)

@@ -180,6 +180,7 @@ def test_sizes(text: str, value: int) -> None:
 
 
 @given(st.text(max_size=30))
+@pytest.mark.in_turn
 def test_no_text_breaks_a_quantity(text: str) -> None:
     for reader in (quantity.size_bytes, quantity.block_bytes, quantity.bandwidth_bytes_per_s):
         with contextlib.suppress(ValueError):

@@ -111,6 +111,7 @@ def test_jobs_share_no_thread_that_does_their_io_itself(
     assert len({stream.worker for stream in found.streams}) == len(found.workers) == threads
 
 
+@pytest.mark.in_turn
 def test_many_clones_do_not_take_as_many_threads(plan: Planner) -> None:
     found = plan("[a]\nfilename=/t/1g\nioengine=io_uring\nnumjobs=600\n").plan
     assert len(found.workers) == 256

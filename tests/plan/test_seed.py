@@ -47,6 +47,7 @@ def test_examples_are_the_published_files(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "direction", "random", "block", "depth", "clones", "averaged"), FILES[:5])
+@pytest.mark.in_turn
 def test_plans_of_the_published_files(
     name: str,
     direction: str,

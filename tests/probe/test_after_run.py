@@ -100,6 +100,7 @@ def test_probes_that_had_no_time_are_told_with_more_of_it(
     )
 
 
+@pytest.mark.in_turn
 def test_a_dry_run_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     needs_engine()
     file = job(tmp_path, rw="randwrite")

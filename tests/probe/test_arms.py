@@ -117,6 +117,7 @@ def test_no_probe_writes_outside_what_the_run_wrote(tmp_path: Path, seed: int) -
                 assert stream.limits.bytes > 0, one.probe.name
 
 
+@pytest.mark.in_turn
 def test_what_counts_begins_when_flushes_have_queued_up(tmp_path: Path) -> None:
     """Until then an honest load at depth 64 did up to twice its rate, and so did a half and twice the depth.
 
@@ -146,6 +147,7 @@ def test_a_turn_may_write_what_stands_before_its_queued_flushes(tmp_path: Path) 
     assert stream.limits.bytes == (256 + 128 * 8) * 4096
 
 
+@pytest.mark.in_turn
 def test_passes_of_a_load_with_queued_flushes_are_of_one_length(tmp_path: Path) -> None:
     """An honest load at depth 64 seemed to touch its space for the first time: 1.3 times the rate again."""
     options = {"rw": "randwrite", "bs": "4k", "iodepth": 64}
@@ -191,6 +193,7 @@ def test_arms_take_turns_there_and_back(tmp_path: Path) -> None:
     assert len(set(seeds)) == len(seeds)
 
 
+@pytest.mark.in_turn
 def test_the_time_of_an_arm_follows_from_the_sample_size(tmp_path: Path) -> None:
     # The worked figures of the formula: deviation 0.5 of log latency, ratio 1.5 and 1.1.
     cv = (2.718281828**0.25 - 1) ** 0.5

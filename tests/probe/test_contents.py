@@ -29,6 +29,7 @@ def looked(path: Path, written: int, options: dict[str, object] | None = None) -
 
 
 @pytest.mark.parametrize(("written", "share"), [(0, 1.0), (8, 0.0), (4, 0.5)])
+@pytest.mark.in_turn
 def test_the_share_of_blocks_that_hold_nothing_but_zeros(tmp_path: Path, written: int, share: float) -> None:
     seen = looked(tmp_path, written)
     assert seen is not None
@@ -38,17 +39,20 @@ def test_the_share_of_blocks_that_hold_nothing_but_zeros(tmp_path: Path, written
     assert f"{reading.value:.0%}" in seen.result
 
 
+@pytest.mark.in_turn
 def test_a_job_that_writes_the_same_again_or_reads_nothing_is_not_looked_at(tmp_path: Path) -> None:
     assert looked(tmp_path, 8, {**READS, "rw": "randwrite", "refill_buffers": 1}) is None
     assert looked(tmp_path, 8, {**READS, "rw": "randrw", "zero_buffers": 1}) is None
 
 
+@pytest.mark.in_turn
 def test_a_target_that_cannot_be_read_tells_nothing(tmp_path: Path) -> None:
     made = base(tmp_path, READS, size=8 * MIB)
     (tmp_path / "target").unlink()
     assert contents.look(made) is None
 
 
+@pytest.mark.in_turn
 def test_a_target_that_does_not_answer_is_left_to_the_probes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

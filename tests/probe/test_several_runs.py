@@ -36,6 +36,7 @@ def parameters(path: Path, rate: str = "max") -> str:
     return str(path / "test.vdb")
 
 
+@pytest.mark.in_turn
 def test_a_dry_run_of_a_parameter_file_tells_the_probes_of_each_run_and_runs_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

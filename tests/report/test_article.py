@@ -111,6 +111,7 @@ def on_paper(folder: Path, content: Article, form: str = "-layout") -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.in_turn
 def test_paper_is_a4_with_text_and_heads_that_repeat(tmp_path: Path) -> None:
     long = ArticleTable(["name of the row", "value"], [[f"row {n}", str(n)] for n in range(120)])
     made = article("a line at the end")
@@ -145,6 +146,7 @@ def test_an_interval_without_bounds_is_drawn_as_far_as_an_axis_reaches() -> None
     assert "4k random read: IOPS" in svg
 
 
+@pytest.mark.in_turn
 def test_a_chart_of_many_rows_is_whole_on_paper(tmp_path: Path) -> None:
     rows = [
         {"line": f"pattern {at}: IOPS", "at": 1.1, "low": 1.0, "high": 1.2, "kind": "same"}
@@ -213,6 +215,7 @@ def test_a_browser_prints_a_change_no_larger_than_its_figure() -> None:
     assert sizes[".matrix .change"] < sizes[".matrix"]
 
 
+@pytest.mark.in_turn
 def test_on_a_page_the_names_of_many_changes_stand_beside_them_and_on_a_phone_above() -> None:
     rows = [
         {"line": f"4k random read {at}: latency mean", "at": 1.1, "low": 1.0, "high": 1.2, "kind": "same"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 from loadstone.report.pictures import chart_images
 from loadstone.report.pictures.charts import base, latency_axis
 
@@ -41,6 +43,7 @@ def test_charts_of_one_page_do_not_cut_each_other() -> None:
         assert set(re.findall(r"url\(#([^)]+)\)", drawn)) <= own
 
 
+@pytest.mark.in_turn
 def test_labels_of_a_logarithmic_axis_do_not_stand_on_each_other() -> None:
     """The last one was moved inwards, onto its neighbour: `100 ms200 ms`."""
     for width in (330, 390, 480):

@@ -96,6 +96,7 @@ def test_the_answer_comes_first_and_names_level_and_size(planted: ExperimentStor
     assert "<and>" not in page
 
 
+@pytest.mark.in_turn
 def test_what_holds_of_several_factors_is_said_once() -> None:
     """Three factors without an effect were three clauses with nearly the same figures in brackets."""
     names = (("mount", ("a", "b")), ("full", ("c", "d")), ("group", ("e", "f")))
@@ -202,6 +203,7 @@ def test_a_terminal_of_any_width_has_the_matrix_and_what_was_left_out(
         assert part in said
 
 
+@pytest.mark.in_turn
 def test_every_form_says_what_was_changed_left_out_and_how_to_redo_it(
     planted: ExperimentStory, tmp_path: Path
 ) -> None:

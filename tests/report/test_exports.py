@@ -38,6 +38,7 @@ def test_csv_has_every_interval(run: runs.MadeRun) -> None:
     assert table["p50_ns"].null_count() == 0
 
 
+@pytest.mark.in_turn
 def test_parquet_opens_everywhere_as_it_is(run: runs.MadeRun, tmp_path: Path) -> None:
     out = tmp_path / "flat.parquet"
     exports.export(Bundle.open(run.path), "parquet", out)

@@ -84,6 +84,7 @@ def test_the_text_has_a_line_and_percentiles_for_each() -> None:
     assert "    clat prio 3/0/3 (60.00% of IOs) percentiles (" in text
 
 
+@pytest.mark.in_turn
 def test_logs_tell_the_priority_of_each_io(tmp_path: Path) -> None:
     given = fio_small_run.ios().with_columns(
         pl.Series("priority", [0, REAL_TIME, IDLE_HINTED, REAL_TIME], pl.UInt16)

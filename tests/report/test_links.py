@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from loadstone.api import exporting
 from loadstone.cli.main import main
 from tests.support import links, runs
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.in_turn
 def test_a_run_a_comparison_and_other_results_have_no_dead_link(tmp_path: Path) -> None:
     sides = [
         str(runs.make(tmp_path / f"{name} #1%", MadeJob("a"), seed=at).path) for at, name in enumerate("ab")
@@ -27,6 +30,7 @@ def test_a_run_a_comparison_and_other_results_have_no_dead_link(tmp_path: Path) 
         assert links.dead(tmp_path / name) == []
 
 
+@pytest.mark.in_turn
 def test_pages_as_vdbench_writes_them_have_no_dead_link(tmp_path: Path) -> None:
     made = runs.make(tmp_path / "run", MadeJob("a#1%"), MadeJob("b c"))
     exporting.write(made.path, "vdbench", tmp_path / "out")

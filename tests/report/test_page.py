@@ -54,6 +54,7 @@ def test_a_page_says_what_ran_and_what_it_measured(tmp_path: Path) -> None:
     assert "Memory of the host, GiB" in titles
 
 
+@pytest.mark.in_turn
 def test_the_picture_of_the_answer_has_the_total_of_jobs_that_run_together(tmp_path: Path) -> None:
     together = [MadeJob("a", {"read": 1000}), MadeJob("b", {"write": 500}, block_bytes=65536)]
     made = summarise(Bundle.open(runs.make(tmp_path / "b", *together, seconds=3).path))
@@ -216,6 +217,7 @@ def test_rates_of_jobs_one_after_the_other_are_not_summed_up(tmp_path: Path) -> 
     assert "total" not in printed(several(tmp_path), 140)
 
 
+@pytest.mark.in_turn
 def test_many_jobs_in_phases_have_the_total_of_each_phase_and_none_of_all(tmp_path: Path) -> None:
     small = [MadeJob(f"small{at:02d}", {"read": 1000}) for at in range(10)]
     large = [

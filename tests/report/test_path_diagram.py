@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from loadstone.path import ceilings
 from loadstone.path.discover import discover
 from loadstone.path.layers import Layer
@@ -52,6 +54,7 @@ def nfs(tmp_path: Path) -> Summary:
     return run_on(tmp_path, found.layers[1:], columns, gaps=found.gaps)
 
 
+@pytest.mark.in_turn
 def test_nfs_down_to_the_port_that_is_full(tmp_path: Path) -> None:
     made = nfs(tmp_path)
     levels = boxes(made)
@@ -92,6 +95,7 @@ def test_the_verdicts_layer_is_the_bottleneck(tmp_path: Path) -> None:
     assert (member(levels, "eth0").mark, member(levels, "eth1").mark) == ("bottleneck", None)
 
 
+@pytest.mark.in_turn
 def test_pictures_have_the_path_as_a_chart(tmp_path: Path) -> None:
     made = nfs(tmp_path)
     chart = path_chart.path(made.paths[0], "eth0")
@@ -148,6 +152,7 @@ def test_boxes_beside_each_other_say_under_which_they_are(tmp_path: Path) -> Non
     ]
 
 
+@pytest.mark.in_turn
 def test_names_from_the_host_are_text_and_not_markup(tmp_path: Path) -> None:
     text = page.render(run_on(tmp_path, [Layer(name="<b>x</b>", kind="file_system")], {}))
     assert "<b>x</b>" not in text

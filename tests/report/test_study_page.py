@@ -473,6 +473,7 @@ def test_a_job_that_completed_nothing_has_a_row_without_numbers(tmp_path: Path) 
     assert sum("quiet" in row and "no data" in row for row in rows) == 2
 
 
+@pytest.mark.in_turn
 def test_a_list_of_runs_names_the_targets_of_all_of_them(tmp_path: Path) -> None:
     """Of four runs on two disks a study named the disk of the first."""
     points = []

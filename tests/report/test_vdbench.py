@@ -240,6 +240,7 @@ def test_a_run_of_another_language_is_written_too(tmp_path: Path) -> None:
     assert "I/O rate: Uncontrolled MAX; elapsed=4 warmup=2" in text
 
 
+@pytest.mark.in_turn
 def test_phases_one_after_the_other_are_runs_of_their_own(tmp_path: Path) -> None:
     reads, writes = MadeJob("reads", {"read": 1000.0}), MadeJob("writes", {"write": 200.0}, stage=1, group=1)
     made = runs.make(tmp_path / "a", reads, writes, targets=1)
@@ -313,6 +314,7 @@ def test_histograms_count_what_the_averages_count(tmp_path: Path) -> None:
     assert sum(buckets.counts(histogram, buckets.DEFAULT_US)) == run.average(run.whole).both.count
 
 
+@pytest.mark.in_turn
 def test_shares_are_told_against_what_was_asked(tmp_path: Path) -> None:
     run = made(tmp_path / "a", MadeJob("w1", {"read": 600.0}), MadeJob("w2", {"read": 200.0}))
     workload = json.loads((run.bundle.path / "workload.json").read_text())
@@ -455,6 +457,7 @@ def test_a_run_that_makes_trees_counts_writes(tmp_path: Path) -> None:
     assert jobs[0].requested == ("create",)
 
 
+@pytest.mark.in_turn
 def test_the_files_of_a_run_on_file_systems(tmp_path: Path) -> None:
     run = on_files(tmp_path / "a", LOOK, WORK)
     pages.export(run.bundle.path, tmp_path / "out")
@@ -494,6 +497,7 @@ def test_one_operation_has_a_deviation_and_a_maximum(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", ["50407", "50406"])
+@pytest.mark.in_turn
 def test_the_flat_file_is_read_by_its_header(tmp_path: Path, layout: interval_lines.Layout) -> None:
     run = on_files(tmp_path / "a", LOOK, WORK)
     pages.export(run.bundle.path, tmp_path / "out", layout)
@@ -535,6 +539,7 @@ REAL_FLAT = (
 """The names in vdbench 5.04.07's own flatfile.html."""
 
 
+@pytest.mark.in_turn
 def test_the_flat_file_of_5_04_07_has_its_34_columns(tmp_path: Path) -> None:
     run = made(tmp_path / "a", MadeJob(ops_hz={"read": 500.0, "write": 200.0}))
     for layout, missing in (("50407", 0), ("50406", 4)):

@@ -109,6 +109,7 @@ def test_once_is_no_repeat(tmp_path: Path) -> None:
         ("iozone-matrix-like", "drawn as a surface"),
     ],
 )
+@pytest.mark.in_turn
 def test_what_is_no_plain_list_is_not_repeated(tmp_path: Path, name: str, why: str) -> None:
     words = ["run", name, "--target", str(tmp_path / "x"), "--size", "64m", "--repeat", "2"]
     with pytest.raises(InputError, match=f"--repeat: {name} cannot be repeated: .*{why}"):

@@ -4,7 +4,7 @@
 that has no more than twenty, then others up to that number. Which ones is drawn anew for each number in
 `LOADSTONE_TESTS_DRAW`; `make test` gives it the day of the year, so that a year of days tries them all.
 
-`@pytest.mark.in_turn` stands at what takes half a second of CPU time or more: of those in a file each
+`@pytest.mark.in_turn` stands at what takes a fifth of a second of CPU time or more: of those in a file each
 fourteenth is run, from another one on each day. Two weeks of `make test` run them all, and so does each
 night; `make turns` runs them at once, with `LOADSTONE_TESTS_TURNS=1`.
 """

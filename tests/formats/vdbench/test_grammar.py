@@ -46,6 +46,7 @@ def test_a_line_may_be_broken_after_any_comma(pairs: list[tuple[str, str]], data
 
 
 @given(QUOTABLE)
+@pytest.mark.in_turn
 def test_quotes_protect_what_would_mean_something(value: str) -> None:
     found = one(f'lun="{value}" a comment')
     assert found.text == value
@@ -53,12 +54,14 @@ def test_quotes_protect_what_would_mean_something(value: str) -> None:
 
 
 @given(st.lists(QUOTABLE, min_size=1, max_size=5))
+@pytest.mark.in_turn
 def test_quotes_protect_in_lists_too(values: list[str]) -> None:
     found = one("sd=(" + ",".join(f'"{value}"' for value in values) + ")")
     assert list(found.pieces) == values
 
 
 @given(st.lists(PLAIN, min_size=2, max_size=6), st.integers(0, 5))
+@pytest.mark.in_turn
 def test_a_line_is_where_its_keyword_stands(words: list[str], empty: int) -> None:
     lines = [""] * empty + ["* a comment"]
     lines += [f"k{word}={word}," for word in words[:-1]] + [f"k{words[-1]}=x"]
@@ -76,6 +79,7 @@ def test_a_range_is_what_counting_gives(first: int, last: int, step: int) -> Non
 
 
 @given(st.integers(1, 1 << 30), st.integers(1, 1 << 30))
+@pytest.mark.in_turn
 def test_doubling_stays_between_its_ends(first: int, last: int) -> None:
     found = [value.value for value in numbers(one(f"kk=({first}-{last},d)"))]
     assert found[0] == first
@@ -87,6 +91,7 @@ def test_doubling_stays_between_its_ends(first: int, last: int) -> None:
 
 
 @given(st.integers(1, 999), st.sampled_from(["k", "m", "g", "t", "K", "M", "G", "T"]), st.booleans())
+@pytest.mark.in_turn
 def test_units_are_binary(value: int, unit: str, b: bool) -> None:
     power = "kmgt".index(unit.lower()) + 1
     found = number(one(f"size={value}{unit}{'b' if b else ''}"))
@@ -99,6 +104,7 @@ def test_what_is_shown_is_read_back(value: int, unit: int) -> None:
 
 
 @given(st.integers(0, 500), st.integers(1, 500), PLAIN.map(lambda text: text + "x"))
+@pytest.mark.in_turn
 def test_names_count_up(first: int, more: int, stem: str) -> None:
     found = names(one(f"sd=({stem}{first}-{stem}{first + more})"))
     assert list(found) == [f"{stem}{n}" for n in range(first, first + more + 1)]
@@ -141,6 +147,7 @@ def tried(text: str) -> list[ParameterFileRun] | LoadstoneError:
 
 
 @given(LINES)
+@pytest.mark.in_turn
 def test_any_file_is_read_or_refused_with_a_reason(lines: list[str]) -> None:
     found = tried("\n".join(lines))
     if isinstance(found, LoadstoneError):
@@ -151,6 +158,7 @@ def test_any_file_is_read_or_refused_with_a_reason(lines: list[str]) -> None:
 
 
 @given(st.text(max_size=200))
+@pytest.mark.in_turn
 def test_noise_is_refused_with_a_place(text: str) -> None:
     found = tried(text)
     assert isinstance(found, LoadstoneError)
