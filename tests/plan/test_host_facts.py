@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from loadstone.errors import InputError
 from loadstone.plan.host_facts import HostFacts
 from loadstone.plan.model import TargetKind
+from tests.support.devices import attached, empty
 
 
 def test_this_host() -> None:
@@ -83,15 +83,7 @@ def test_a_file_in_memory_punts(tmp_path: Path) -> None:
 @pytest.mark.root
 @pytest.mark.parametrize("sector", [512, 4096])
 def test_a_loop_device(tmp_path: Path, sector: int) -> None:
-    path = tmp_path / "image"
-    with path.open("wb") as file:
-        file.truncate(8 << 20)
-    attach = ["losetup", "-f", "--show", f"--sector-size={sector}", str(path)]
-    done = subprocess.run(attach, capture_output=True, text=True, check=False) if os.geteuid() == 0 else None
-    if done is None or done.returncode:
-        pytest.skip("no loop device can be attached here")
-    device = done.stdout.strip()
-    try:
+    with attached(empty(tmp_path / "image", 8 << 20), f"--sector-size={sector}") as device:
         facts = HostFacts.here().target(device, None)
         assert (facts.kind, facts.size_bytes, facts.logical_block_bytes) == (
             TargetKind.BLOCK,
@@ -101,5 +93,3 @@ def test_a_loop_device(tmp_path: Path, sector: int) -> None:
         assert facts.identity is not None
         assert facts.identity.special == Path(device).stat().st_rdev
         assert not facts.punts
-    finally:
-        subprocess.run(["losetup", "-d", device], check=True)

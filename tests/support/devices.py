@@ -6,16 +6,18 @@ Knows programs that only root's PATH has. Knows no test.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
@@ -28,8 +30,23 @@ def tool(name: str) -> str:
 
 
 def call(name: str, *words: str, given: str | None = None) -> str:
-    done = subprocess.run([tool(name), *words], check=True, input=given, capture_output=True, text=True)
+    with _one_at_a_time(name):
+        done = subprocess.run([tool(name), *words], check=True, input=given, capture_output=True, text=True)
     return done.stdout.strip()
+
+
+@contextlib.contextmanager
+def _one_at_a_time(name: str) -> Iterator[None]:
+    """Let one losetup run at a time: each opens for writing a device that a test may just have got.
+
+    A test that asks why that device may not be written is told of such a process.
+    """
+    if name != "losetup":
+        yield
+        return
+    with (Path(tempfile.gettempdir()) / "loadstone-tests-losetup").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def empty(path: Path, size_bytes: int) -> Path:
