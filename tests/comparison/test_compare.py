@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone import exitcodes
-from loadstone.analysis.statistics.significance import Contrast, Sample
+from loadstone.analysis.statistics.significance import Contrast
 from loadstone.api.comparing import Comparison
 from loadstone.bundle import study as on_disk
 from loadstone.cli.main import main
 from loadstone.cli.verbs.compare import compare as verb
 from loadstone.comparison import pairing
 from loadstone.comparison.compare import JobRow, compare
-from loadstone.comparison.metric import BANDWIDTH, IOPS, MEAN
+from loadstone.comparison.metric import MEAN
 from loadstone.comparison.side import named
 from loadstone.comparison.side import side as read_side
 from loadstone.errors import InputError
@@ -686,24 +686,4 @@ def test_repeats_that_are_not_alike_are_told(tmp_path: Path) -> None:
     warnings = compare([tmp_path / "one", tmp_path / "two"]).warnings
     assert [one for one in warnings if "alike" in one] == [
         "two: runs of 4k random read are not alike: kernel (6.1.0, 6.18.0)"
-    ]
-
-
-def test_the_intervals_that_vdbench_prints_tell_the_error_of_its_mean() -> None:
-    """Two output directories of one parameter file were *cannot say* in all of 38 patterns."""
-    phases = read_side(FOREIGN / "vdbench-5.04.07").phases
-    by_name = {phase.name: phase.values for phase in phases}
-    (reads,) = (values for name, values in by_name.items() if "xfersize=64k" in name)
-    for metric in (IOPS, BANDWIDTH, MEAN):
-        known = reads[metric]
-        assert isinstance(known, Sample)
-        assert known.error is not None
-        assert 0 < known.error < 0.5 * known.value
-    figures = phases[0].case.total
-    assert figures.iops is not None
-    assert figures.latency is not None
-    means = [reads[metric] for metric in (IOPS, MEAN)]
-    assert [one.value for one in means if isinstance(one, Sample)] == [
-        figures.iops.value,
-        figures.latency.mean_ns,
     ]

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from loadstone import exitcodes
+from loadstone.analysis.statistics.significance import Sample
 from loadstone.cli.verbs.compare import compare as verb
 from loadstone.comparison.compare import compare
+from loadstone.comparison.metric import BANDWIDTH, IOPS, MEAN
 from loadstone.comparison.repeat_command import repeat_command
 from loadstone.comparison.side import side as read_side
 from loadstone.report.comparison.words import headline
 from tests.comparison.test_compare import made, study
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.in_turn
@@ -70,3 +69,23 @@ def test_the_command_that_repeats_a_side_is_the_one_it_came_from(tmp_path: Path)
     other = made(tmp_path / "b")
     (other / "request.json").write_text(json.dumps(request | {"argv": ["pytest", "-q"]}))
     assert repeat_command(read_side(other, unverified=True)) is None
+
+
+def test_the_intervals_that_vdbench_prints_tell_the_error_of_its_mean() -> None:
+    """Two output directories of one parameter file were *cannot say* in all of 38 patterns."""
+    phases = read_side(Path(__file__).parents[1] / "data" / "foreign" / "vdbench-5.04.07").phases
+    by_name = {phase.name: phase.values for phase in phases}
+    (reads,) = (values for name, values in by_name.items() if "xfersize=64k" in name)
+    for metric in (IOPS, BANDWIDTH, MEAN):
+        known = reads[metric]
+        assert isinstance(known, Sample)
+        assert known.error is not None
+        assert 0 < known.error < 0.5 * known.value
+    figures = phases[0].case.total
+    assert figures.iops is not None
+    assert figures.latency is not None
+    means = [reads[metric] for metric in (IOPS, MEAN)]
+    assert [one.value for one in means if isinstance(one, Sample)] == [
+        figures.iops.value,
+        figures.latency.mean_ns,
+    ]
