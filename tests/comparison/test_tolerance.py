@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from loadstone.api.comparing import least_detected
+from loadstone.api.comparing import Comparison, least_detected
 from loadstone.cli.verbs.compare import compare as verb
+from loadstone.comparison.compare import compare
 from loadstone.errors import InputError
+from tests.support import runs
+from tests.support.runs import MadeJob
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,3 +27,9 @@ def test_a_tolerance_of_all_is_refused(tmp_path: Path) -> None:
     """With 100 % nothing a rate can do was a regression, and the gate passed."""
     with pytest.raises(InputError, match="less than 100%"):
         verb(tmp_path, tmp_path, gate=True, tolerance="100%")
+    sides = [
+        runs.make(tmp_path / name, MadeJob("a", {"read": 1000.0}), seconds=10.0, seed=seed).path
+        for seed, name in enumerate("ab")
+    ]
+    with pytest.raises(InputError, match="tolerance: found 100%, expected less than 100%"):
+        Comparison(compare(sides)).gate(tolerance=1.0)

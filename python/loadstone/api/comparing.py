@@ -15,6 +15,8 @@ from loadstone.api.results import Result, Study
 from loadstone.comparison import compare as whole
 from loadstone.comparison import gate as gates
 from loadstone.comparison.matrix import ALPHA
+from loadstone.errors import InputError, Where
+from loadstone.messages import make_error
 from loadstone.verdict import Audited, Phase
 
 if TYPE_CHECKING:
@@ -161,7 +163,13 @@ class Comparison:
         return self.decide(detect=size, tolerance=tolerance).outcome
 
     def decide(self, *, detect: float = DETECT, tolerance: float = 0.0) -> gates.Gate:
-        """Return what the gate says, with its reasons."""
+        """Return what the gate says, with its reasons.
+
+        Raises `InputError` for a tolerance of all: no rate can fall by more, so every gate would pass.
+        """
+        if tolerance >= 1:
+            where = Where("gate", option="tolerance")
+            raise make_error(InputError, "cli.compare.all", where=where, found=f"{tolerance:.0%}")
         comparison = self.made
         known = self.powers(detect=detect, tolerance=tolerance)
         return gates.gate(

@@ -61,8 +61,7 @@ def least_detected(tolerance: float) -> float:
 
     Of a large tolerance what is halfway to all: no rate can fall by more than that.
     """
-    doubled = 2 * tolerance
-    return max(DETECT, doubled if tolerance >= 1 else min(doubled, (1 + tolerance) / 2))
+    return max(DETECT, min(2 * tolerance, (1 + tolerance) / 2))
 
 
 def powers(
