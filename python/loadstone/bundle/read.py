@@ -49,6 +49,8 @@ FREE_NS: Final = 3600 * 10**9
 MOST_TIMES: Final = 2
 """A row of samples may be later than all else that a bundle tells, but not by so much."""
 MOST_NAMED: Final = 5
+REQUESTED: Final = frozenset({"workload", "known_workload", "asked"})
+"""What is read once more where it is wanted again."""
 """Of more files that differ the first are named."""
 
 
@@ -76,6 +78,10 @@ class Bundle:
         self._host_was_read = False
         self._samples_fault: str | None = None
         self._footers: sealed_tables.Footers = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel without what was asked for: cases are made of it, and nothing that comes after them."""
+        return {name: value for name, value in vars(self).items() if name not in REQUESTED}
 
     @classmethod
     def open(cls, path: Path, *, unverified: bool = False) -> Bundle:

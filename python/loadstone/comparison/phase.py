@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 import polars as pl
 
-from loadstone.analysis.histogram import MIN_BEYOND
+from loadstone.analysis.histogram import MIN_BEYOND, Histogram
 from loadstone.analysis.statistics import significance as statistics
 from loadstone.analysis.statistics.significance import Sample
 from loadstone.analysis.study.curve import RATE
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
     from pathlib import Path
 
-    from loadstone.analysis.histogram import Histogram
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import Total
     from loadstone.audit.case import Case
@@ -44,6 +43,8 @@ LEAST_SAMPLE: Final = 0.5
 MAX_POINTS: Final = 120
 """Of a course over time: more are not told apart on a chart."""
 LatencyKind = Literal["lat", "clat"]
+Tail = tuple[tuple[float, float], ...]
+"""1 / (share of I/Os beyond), and the latency there in ns, while `MIN_BEYOND` I/Os lie beyond."""
 OTHER_BLOCKS: Final = 0.1
 """Of a block size: by more than so much it is another one."""
 
@@ -67,11 +68,8 @@ class ComparedPhase:
     """What a study varied, repeats apart."""
     values: Mapping[Metric, Value] = field(default_factory=dict)
     jobs: Mapping[OfJob, Value] = field(default_factory=dict)
-    tails: Mapping[LatencyKind, tuple[tuple[float, float], ...]] = field(default_factory=dict)
-    """1 / (share of I/Os beyond), and the latency there in ns, while `MIN_BEYOND` I/Os lie beyond.
-
-    Of a bundle a curve each; of another tool the percentiles that it printed, of one kind.
-    """
+    tails: Mapping[LatencyKind, Histogram | Tail] = field(default_factory=dict)
+    """Of a bundle a histogram each; of another tool the percentiles that it printed, of one kind."""
     asked: tuple[float, float] = (0.0, 0.0)
     """Operations and bytes per second that all jobs together were to do at most; 0: no limit."""
     summary: Summary | None = None
@@ -82,6 +80,11 @@ class ComparedPhase:
     """What printed it, and how: `fio JSON`."""
     beside: tuple[Path, ...] = ()
     """Other results that ran at the same time and are in its numbers."""
+
+    def tail(self, kind: LatencyKind) -> Tail:
+        """Return one of its tails; empty where nobody kept it."""
+        tail = self.tails.get(kind, ())
+        return _tail(tail) if isinstance(tail, Histogram) else tail
 
     @property
     def valid(self) -> bool:
@@ -236,16 +239,14 @@ def _of_summary(summary: Summary) -> Iterator[dict[str, Any]]:
                 for job in stage_jobs
                 for key, value in measured_values.of_jobs(summary, job, {}).items()
             },
-            "tails": {
-                kind: _tail(latencies[kind].histogram) for kind in ("lat", "clat") if kind in latencies
-            },
+            "tails": {kind: latencies[kind].histogram for kind in ("lat", "clat") if kind in latencies},
             "asked": _planned_rate(summary, total),
             "summary": summary,
             "stage": total.line.key,
         }
 
 
-def _tail(histogram: Histogram) -> tuple[tuple[float, float], ...]:
+def _tail(histogram: Histogram) -> Tail:
     least = MIN_BEYOND / histogram.count if histogram.count else 1.0
     beyond, values_ns = histogram.tail_columns()
     enough = beyond >= least
@@ -253,7 +254,7 @@ def _tail(histogram: Histogram) -> tuple[tuple[float, float], ...]:
     return tuple(zip(inverse.tolist(), far_ns.tolist(), strict=True))
 
 
-def _printed_tails(case: Case) -> dict[LatencyKind, tuple[tuple[float, float], ...]]:
+def _printed_tails(case: Case) -> dict[LatencyKind, Tail]:
     """Return the percentiles that a tool printed of a phase with one operation: others cannot be added."""
     of_all = case.total if len(case.ops) != 1 else next(iter(case.ops.values()))
     if of_all.latency is None or not of_all.operations or not of_all.latency.percentiles_ns:

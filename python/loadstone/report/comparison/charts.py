@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from loadstone.comparison.metric import IOPS
@@ -135,12 +136,8 @@ def course_of(sides: Sequence[str], row: PatternRow) -> Spec | None:
 
 def distributions(comparison: ComparisonTable) -> list[Spec]:
     """Return the latency distributions of each pattern laid over each other, out to the tail."""
-    specs = []
-    for row in comparison.pairs:
-        spec = _distribution(comparison, row)
-        if spec is not None:
-            specs.append(spec)
-    return specs[:MAX_DISTRIBUTIONS]
+    specs = (_distribution(comparison, row) for row in comparison.pairs)
+    return list(islice((spec for spec in specs if spec is not None), MAX_DISTRIBUTIONS))
 
 
 def _distribution(comparison: ComparisonTable, row: PatternRow) -> Spec | None:
@@ -151,7 +148,7 @@ def _distribution(comparison: ComparisonTable, row: PatternRow) -> Spec | None:
     for one, cell in zip(comparison.sides, row.cells, strict=True):
         for number, phase in enumerate(cell.valid if cell is not None else ()):
             last = 0.0
-            for inverse, ns in phase.tails.get(kind, ()):
+            for inverse, ns in phase.tail(kind):
                 if inverse >= last * 1.02 and ns > 0:
                     run = f"{one.name} {number}"
                     printed = phase.summary is None
