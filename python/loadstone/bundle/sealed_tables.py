@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     """By what changes with a file."""
 
 PIECE_ROWS: Final = 8192
+NUMBERS_ROWS: Final = 1 << 16
+"""Of a piece without histograms, a row of which is as large as a hundred numbers."""
 SMALL_BYTES: Final = parquet_footer.SMALL_BYTES
 MOST_EXPANDED: Final = 1000
 """Our tables take a tenth of their size; a file that promises more than this is made to fill memory."""
@@ -108,7 +110,9 @@ def _pieces(
                 # What gives batches takes longer to begin, and a study has hundreds of small tables.
                 yield chosen_columns.collect(engine="in-memory")
                 return
-            yield from chosen_columns.collect_batches(chunk_size=PIECE_ROWS, maintain_order=True)
+            lists = any(isinstance(schema[column], pl.List) for column in columns)
+            rows = PIECE_ROWS if lists else NUMBERS_ROWS
+            yield from chosen_columns.collect_batches(chunk_size=rows, maintain_order=True)
         except UNREADABLE as error:
             if members.is_shortage(error):
                 raise
