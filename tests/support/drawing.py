@@ -51,6 +51,7 @@ def draw_by(address: Callable[[], str]) -> None:
     """Have this process draw at `address`; the charts of a page beside what else is done for it, as ever."""
     setattr(chart_images, "vl_convert", _Renderer(address))  # noqa: B010 # another type than a module
     setattr(drawer, "Helpers", _Beside)  # noqa: B010 # another type
+    setattr(chart_images, "begin", lambda: None)  # noqa: B010 # the renderer has begun
 
 
 class _Renderer:

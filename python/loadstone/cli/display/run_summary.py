@@ -52,6 +52,14 @@ def tell(
             show(result.error)
         console.say(f"bundle: {result.path}")
         return result.exit_code
+    from loadstone.api import drawing
+
+    # Nothing is measured any more: the charts may have a CPU.
+    with drawing.early(wanted=output_options.report):
+        return _shown(result, output_options, require_valid=require_valid, judged=judged)
+
+
+def _shown(result: Result, output_options: OutputOptions, *, require_valid: bool, judged: bool) -> int:
     if output_options.json:
         # As it stands in the bundle: the two never differ.
         sys.stdout.write(json.dumps(result.document(), indent=2, ensure_ascii=False) + "\n")

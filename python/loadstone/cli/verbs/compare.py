@@ -66,10 +66,13 @@ def compare(
     if markdown and json:
         raise SHELL.error("cli.option.exclude_markdown")
     files = [*(output or []), *([html] if html is not None else [])]
-    compared = _compared(results, files, html, alpha=level, gate=gate, unverified=unverified)
-    _print(compared, compared.document(**sizes, gated=gate) if json else None, markdown=markdown)
-    for path in files:
-        console.say(f"comparison: {compared.report(path)}")
+    from loadstone.api import drawing
+
+    with drawing.early(wanted=html is not None or drawing.is_page(files)):
+        compared = _compared(results, files, html, alpha=level, gate=gate, unverified=unverified)
+        _print(compared, compared.document(**sizes, gated=gate) if json else None, markdown=markdown)
+        for path in files:
+            console.say(f"comparison: {compared.report(path)}")
     return _exit_code(compared, sizes, gate=gate)
 
 

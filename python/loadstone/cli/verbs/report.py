@@ -41,6 +41,13 @@ def report(
         all charts. [default: report.html in a bundle or study; here curves.html for several studies,
         NAME-report.html for others].
     """
+    from loadstone.api import drawing
+
+    with drawing.early_of_run(bundle, output or [Path("report.html")]):
+        return _written(bundle, others, output, unverified=unverified)
+
+
+def _written(bundle: Path, others: Sequence[Path], output: Sequence[Path] | None, *, unverified: bool) -> int:
     from loadstone.api.reporting import check_report, write_report
 
     for named in output or []:

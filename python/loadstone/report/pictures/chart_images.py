@@ -21,6 +21,11 @@ CLIP_PATH: Final = re.compile(r'(?<=id=")clip\d+(?=")|(?<=url\(#)clip\d+(?=\))')
 DIGITS: Final = 8
 
 
+def begin() -> None:
+    """Draw nothing that anybody sees, so that the first chart does not wait for the renderer."""
+    svg({"data": {"values": []}, "mark": "point"})
+
+
 def svg(spec: dict[str, Any]) -> str:
     """Return a chart as SVG."""
     return _with_own_names(str(vl_convert.vegalite_to_svg(_written(spec), vl_version=VEGA_LITE)))
