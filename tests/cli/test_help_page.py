@@ -10,9 +10,10 @@ import re
 import subprocess
 import sys
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from cyclopts.help import DefaultFormatter
 from rich.console import Console
 
 from loadstone import exitcodes
@@ -23,11 +24,33 @@ from loadstone.cli.main import main
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cyclopts.help import HelpPanel
+    from rich.console import ConsoleOptions
+
 PAGES = json.loads(help_page.FILE.read_text())
+
+
+class _Paragraphs(DefaultFormatter):
+    """Prints as the parser does, without the lines of docstrings."""
+
+    def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
+        for entry in panel.entries:
+            self._join(entry.description)
+        super().__call__(console, options, panel)
+
+    def render_description(self, console: Console, options: ConsoleOptions, description: Any) -> None:
+        self._join(description)
+        super().render_description(console, options, description)
+
+    @staticmethod
+    def _join(description: Any) -> None:
+        text = description.primary_renderable
+        text.plain = re.sub(r"(?<!\n)\n(?!\n) *", " ", text.plain.strip())
 
 
 def _printed_by_the_parser(verb: str, columns: int) -> list[str]:
     app = build([verb])
+    app.help_formatter = _Paragraphs()
     if verb:
         app[verb].usage = f"Usage: loadstone {verb} {usage(app, verb)}"
     text = io.StringIO()
@@ -42,6 +65,26 @@ def test_lines_are_the_parsers(verb: str, columns: int) -> None:
     lines = help_page.page(PAGES[verb], columns).rstrip().splitlines()
     assert [line.rstrip() for line in lines] == _printed_by_the_parser(verb, columns)
     assert set(PAGES) == {"", *VERBS}
+
+
+def test_a_paragraph_is_broken_where_the_terminal_ends_and_not_where_its_docstring_was() -> None:
+    texts = [
+        text
+        for content in PAGES.values()
+        for text in (
+            content["description"],
+            *(row["text"] for panel in content["panels"] for row in panel["rows"]),
+        )
+    ]
+    assert [text for text in texts if "\n" in text.replace("\n\n", "")] == []
+    assert [text for text in texts if "  " in text] == []
+    lines = help_page.page(PAGES["run"], 80).splitlines()
+    at = next(number for number, line in enumerate(lines) if "MORE  More job files" in line)
+    assert [line.strip("│ ") for line in lines[at + 1 : at + 3]] == [
+        "of all. Parameter files of vdbench alone go on where the first one",
+        "ends.",
+    ]
+    assert "\n\nNothing is resolved" in PAGES["rerun"]["description"]  # paragraphs stay
 
 
 @pytest.mark.parametrize("columns", [40, 80])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, cast
 
@@ -86,4 +87,6 @@ def _row(entry: HelpEntry, kind: str) -> dict[str, Any]:
 
 
 def _plain(text: Any) -> str:
-    return cast("str", text.primary_renderable.plain).strip()
+    """Return paragraphs without their lines: where a docstring breaks one is not where a terminal does."""
+    plain = cast("str", text.primary_renderable.plain).strip()
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", plain))
