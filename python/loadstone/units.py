@@ -159,6 +159,10 @@ def _written(estimate: Estimated | None, steps_of: str, *, error: bool) -> str:
         return NONE
     steps, suffix = _STEPS_OF[steps_of]
     scale, unit = _scaled(estimate.value, steps)
+    if estimate.error:
+        # What its error rounds to 1000 of this unit is 1.00 of the next one.
+        rounded = float(_to_the_error(estimate.value / scale, estimate.error / scale)[0]) * scale
+        scale, unit = _scaled(max(abs(estimate.value), abs(rounded)), steps)
     unit = unit + suffix if steps_of == "count" else f"{THIN}{unit}{suffix}"
     value = estimate.value / scale
     if not estimate.error:
