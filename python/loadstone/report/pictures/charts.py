@@ -74,7 +74,7 @@ FONT: Final = "Helvetica, Arial, sans-serif"
 PERCENTILES: Final = (50.0, 99.0, 99.9)
 
 TIME_LABEL: Final = (
-    "datum.value >= 1e9 ? format(datum.value / 1e9, '~g') + ' s'"
+    "datum.value == 0 ? '0' : datum.value >= 1e9 ? format(datum.value / 1e9, '~g') + ' s'"
     " : datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' ms'"
     " : datum.value >= 1e3 ? format(datum.value / 1e3, '~g') + ' µs'"
     " : format(datum.value, '~g') + ' ns'"

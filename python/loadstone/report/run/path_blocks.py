@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loadstone.analysis.study.patterns import PREPARED
 from loadstone.messages import say
 from loadstone.report.article.elements import Diagram, Heading, Paragraph, drawing
 from loadstone.report.run import path_chart, path_diagram
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 
 
 def of_runs(runs: Sequence[RunFigures]) -> list[Block]:
-    """Return the data path as the first valid run saw it; nothing where no run saw one."""
-    order = sorted(runs, key=lambda run: not run.valid)
+    """Return the data path as the first valid run saw it; nothing where no run saw one.
+
+    What prepares a target is asked last: it loads the path as nothing that was measured does.
+    """
+    order = sorted(runs, key=lambda run: (run.point.role == PREPARED, not run.valid))
     run = next((one for one in order if one.summary is not None and one.summary.paths), None)
     if run is None or run.summary is None:
         return []

@@ -72,7 +72,9 @@ def _curve(curve: Curve) -> str:
     at = (
         say("report.study.no_knee")
         if knee is None
-        else say("report.study.knee", knee_iops=knee.load, latency_ns=knee.latency_ns)
+        else say(
+            "report.study.knee", load=study_curve.load_text(curve, knee.load), latency_ns=knee.latency_ns
+        )
     )
     return say("report.study.curve", name=name, rate=rate(most), latency_ns=most.mean_ns.value, knee=at)
 

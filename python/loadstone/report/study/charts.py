@@ -42,6 +42,9 @@ LEAST_SPAN: Final = 0.005
 """Each way from the mean: an axis of less would show nothing but rounding."""
 SMALL: Final = (360, 220)
 MAX_PASSES: Final = 8
+LABEL_LIMIT: Final = 140
+LETTER: Final = 7.0
+"""Of a label, with room for a wider font than the one the chart is laid out with."""
 WIDE: Final = 4.0
 """Intervals wider than this factor are cut at the edge of the chart."""
 DARK: Final = 1.1
@@ -304,8 +307,12 @@ def _fixed(sweep: Sweep, fixed: Sequence[Factor]) -> list[str]:
 
 
 def _ordinal(field: str, title: str | None, order: Sequence[str]) -> Spec:
-    turned = max((len(text) for text in order), default=0) * len(order) > 64
-    angle = {"labelAngle": -40, "labelLimit": 150} if turned else {"labelAngle": 0}
+    longest = max((len(text) for text in order), default=0)
+    # Upright: a slanted name of the first run would begin left of the picture, and many would touch.
+    room = min(LABEL_LIMIT, round(LETTER * longest))
+    upright = {"labelAngle": -90, "labelLimit": LABEL_LIMIT, "labelOverlap": True}
+    upright |= {"labelSeparation": 0, "minExtent": room}
+    angle = upright if longest * len(order) > 64 else {"labelAngle": 0}
     return {
         "field": field,
         "type": "ordinal",

@@ -91,6 +91,17 @@ def sentences(curve: Curve) -> list[str]:
     return lines
 
 
+def load_text(curve: Curve, iops: float) -> str:
+    """Write a load of a curve as its maximum is written: of large blocks as bandwidth."""
+    return units.bandwidth(bytes_per_s(curve, iops)) if curve.large_blocks else f"{units.count(iops)} IOPS"
+
+
+def bytes_per_s(curve: Curve, iops: float) -> float:
+    """Return the bandwidth of a load of a curve, whose blocks are those of the nearest load measured."""
+    nearest = min(curve.loads, key=lambda one: abs(one.iops.value - iops))
+    return iops * nearest.bandwidth.value / nearest.iops.value
+
+
 def _knee(knee: Knee | None, curve: Curve) -> str:
     if knee is None:
         return say("report.curve.no_knee")
@@ -99,9 +110,9 @@ def _knee(knee: Knee | None, curve: Curve) -> str:
     of = "" if share is None else say("report.curve.of_maximum", maximum_share=share)
     return say(
         "report.curve.knee",
-        knee_iops=knee.load,
-        low_count=knee.low,
-        high_count=knee.high,
+        load=load_text(curve, knee.load),
+        low=load_text(curve, knee.low).removesuffix(" IOPS"),
+        high=load_text(curve, knee.high).removesuffix(" IOPS"),
         of_maximum=of,
         latency_ns=knee.latency_ns,
     )

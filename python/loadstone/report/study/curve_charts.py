@@ -23,6 +23,7 @@ from loadstone.report.pictures.charts import (
     without_legend,
 )
 from loadstone.report.study.charts import bounds, reach
+from loadstone.report.study.curve import bytes_per_s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from loadstone.analysis.study.slo import Slo
 
 WIDE_SPREAD: Final = 20.0
-"""A latency so many times the middle one leaves no room for the others on a linear axis."""
+"""A latency so many times the middle one that is valid leaves no room for the others on a linear axis."""
 SERIES: Final = ("mean", "p50", "p99", "p99.9")
 RULE: Final[Spec] = {"type": "rule", "opacity": 0.55, "clip": True}
 CROSS: Final[Spec] = {
@@ -96,6 +97,10 @@ class _LoadAxis:
     def of(self, load: LoadPoint) -> Estimate:
         return load.bandwidth if self.large else load.iops
 
+    def at(self, curve: Curve, iops: float) -> float:
+        """Return the place of a load of so many I/Os per second, between those that were measured."""
+        return bytes_per_s(curve, iops) / self.size if self.large else iops
+
     def channel(self, field: str) -> Spec:
         return axis_from_zero(field, self.title, label=None if self.large else COUNT_LABEL, ticks=6)
 
@@ -150,7 +155,8 @@ def _curves(
     if not rows:
         return None
     values, shown = [row["v"] for row in rows], [*reach(rows), *([limit["v"]] if limit else [])]
-    y = latency_axis("v", [*values, *shown]) if logarithmic else _latency_y(values, shown)
+    sound_values = [row["v"] for row in rows if row["valid"]]
+    y = latency_axis("v", [*values, *shown]) if logarithmic else _latency_y(values, shown, sound_values)
     names = list(dict.fromkeys(row[field] for row in rows))
     ink = inked(field, names, every)
     if len(names) == 1 and len(every) < 2:
@@ -197,9 +203,12 @@ def _level(limit: Spec, y: Spec) -> list[Spec]:
     ]
 
 
-def _latency_y(values: Sequence[float], shown: Sequence[float]) -> Spec:
-    """Return a linear axis from zero, as readers of such curves know it, or a logarithmic one."""
-    if max(values) > WIDE_SPREAD * statistics.median(values):
+def _latency_y(values: Sequence[float], shown: Sequence[float], sound: Sequence[float]) -> Spec:
+    """Return a linear axis from zero, as readers of such curves know it, or a logarithmic one.
+
+    `sound`: those of valid loads, which crosses far above them shall not press onto the axis.
+    """
+    if max(values) > WIDE_SPREAD * statistics.median(sound or values):
         return latency_axis("v", [*values, *shown])
     top = min(max(shown), 1.3 * max(values))
     return {
@@ -218,6 +227,10 @@ def _limit(slo: Slo | None, series: Sequence[str]) -> Spec | None:
 
 
 def _knees(curves: Sequence[Curve], x: _LoadAxis, series: str) -> list[Spec]:
-    if series != "mean" or x.large:
+    if series != "mean":
         return []
-    return [{"x": curve.knee.load, "v": curve.knee.latency_ns} for curve in curves if curve.knee is not None]
+    return [
+        {"x": x.at(curve, curve.knee.load), "v": curve.knee.latency_ns}
+        for curve in curves
+        if curve.knee is not None
+    ]

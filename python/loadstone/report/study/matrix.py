@@ -17,6 +17,7 @@ from loadstone.analysis.study.sweep import shown, sweep
 from loadstone.audit.judge import WORST_FIRST
 from loadstone.messages import say
 from loadstone.report.article.elements import ArticleTable, TableCell, VerdictLine
+from loadstone.report.study import curve as study_curve
 from loadstone.report.study import sweep as study_sweep
 from loadstone.report.study.terminal import reasons
 from loadstone.report.table_heads import table_heads
@@ -141,7 +142,7 @@ def _curve(of: str, curve: Curve) -> list[TableCell | str]:
     return [
         name,
         *_maximum(most),
-        units.NONE if knee is None else f"{units.count(knee.load)} IOPS",
+        units.NONE if knee is None else study_curve.load_text(curve, knee.load),
         units.NONE if knee is None else units.duration(knee.latency_ns),
         f"{sound} of {len(curve.loads)}",
     ]

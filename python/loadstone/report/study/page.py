@@ -14,7 +14,7 @@ from urllib.parse import quote
 from loadstone import output, units
 from loadstone.analysis.study import run_figures
 from loadstone.analysis.study.curve import curves
-from loadstone.analysis.study.patterns import patterns
+from loadstone.analysis.study.patterns import PREPARED, patterns
 from loadstone.analysis.study.rounds import rounds
 from loadstone.analysis.study.slo import slo_of
 from loadstone.analysis.study.sweep import sweep
@@ -235,7 +235,8 @@ def _parts(whole: StudyPage) -> list[PageSection]:
     study_curves = [one for one in curves(runs, slo_of(study)) if len(one.loads) > 1]
     sections = _curves(study_curves, slo_of(study)) if study_curves else []
     if study.kind == "list":
-        specs = _some(study_charts.rate_of_runs(runs), study_charts.latency_of_runs(runs))
+        measured = [run for run in runs if run.point.role != PREPARED]
+        specs = _some(study_charts.rate_of_runs(measured), study_charts.latency_of_runs(measured))
         sections.append(PageSection(say("report.heading.side_by_side"), [], [], specs))
         if found_repeats := by_run(run_figures.sound(runs)):
             sentences = [one for run, lines in found_repeats.items() for one in apart(lines, run)]
