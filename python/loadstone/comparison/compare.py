@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from loadstone.comparison.curve_effects import Curves
+    from loadstone.comparison.curve_effects import Curves, SideCurve
     from loadstone.comparison.matrix import Effect
     from loadstone.comparison.measured_values import OfJob, Value
     from loadstone.comparison.metric import Judgement, Metric
@@ -140,11 +140,13 @@ def beside(sides: tuple[Side, ...], *, alpha: float = matrix.ALPHA) -> Compariso
     """Compare sides that were read. Raises `InputError` when no load of theirs can be compared."""
     pairs, alone = pairing.rows(sides)
     pairs = [replace(row, cells=tuple(map(_told_in_full, row.cells))) for row in pairs]
-    curves = curve_effects.of_sides(sides)
+    curves_of_sides = [curve_effects.of_side(one) for one in sides]
+    curves = curve_effects.paired(curves_of_sides)
     of_curves = list(curve_effects.effects(curves, len(pairs)))
     if not pairs and not of_curves:
         raise make_error(InputError, "comparison.sides.nothing_common", hint=_phases_of_sides(sides))
     effects = tuple(matrix.effects(pairs, of_curves, alpha))
+    of_loads = (*_warnings(sides, pairs, alone), *_of_curves(sides, curves_of_sides, curves))
     return ComparisonTable(
         sides=sides,
         pairs=tuple(pairs),
@@ -154,9 +156,9 @@ def beside(sides: tuple[Side, ...], *, alpha: float = matrix.ALPHA) -> Compariso
         watched=tuple(watched.rows(sides, alpha)),
         differences=tuple(_differences(sides, pairs)),
         excluded=tuple(_excluded(sides)),
-        warnings=(*_of_errors(sides, pairs, curves, effects), *_warnings(sides, pairs, alone)),
+        warnings=(*_of_errors(sides, pairs, curves, effects), *of_loads),
         alpha=alpha,
-        alone=tuple(_alone(sides, pairs, alone)),
+        alone=(*_alone(sides, pairs, alone), *_curves_alone(sides, curves_of_sides, curves)),
         operating=tuple(operating_points.rows(sides)),
     )
 
@@ -292,6 +294,35 @@ def _alone(
                 yield Alone(one.name, row.pattern, f"it does not have {row.pattern}")
     yield from _other_loads(sides, pairs)
     yield from _on_two_sides(sides)
+
+
+def _curves_alone(
+    sides: Sequence[Side], of_sides: Sequence[Sequence[SideCurve]], rows: Sequence[Curves]
+) -> Iterable[Alone]:
+    """Return the curves that are held against none, those of one name that are left out, and other loads."""
+    for at, (one, titles) in enumerate(zip(sides, curve_effects.alone(of_sides, rows), strict=True)):
+        others = "no other side has" if at == 0 else f"{sides[0].name} does not have"
+        for title in titles:
+            yield Alone(one.name, title, f"{others} {title}")
+        for why in curve_effects.left_out(of_sides[at]):
+            yield Alone(one.name, one.name, why)
+    for row in rows if all(of_sides) else []:
+        if sum(curve is not None for curve in row.each) > 1:
+            for one, curve in zip(sides, row.each, strict=True):
+                if curve is None:
+                    yield Alone(one.name, row.title, f"it does not have {row.title}")
+    for one, row, load in _curves_of_other_loads(sides, rows):
+        yield Alone(one.name, row.title, f"{row.title} {_is_another_load([row.title], load)}")
+
+
+def _curves_of_other_loads(
+    sides: Sequence[Side], rows: Sequence[Curves]
+) -> Iterable[tuple[Side, Curves, pairing.OtherLoad]]:
+    for row in rows:
+        for at, one in enumerate(sides[1:], 1):
+            load = row.another_load(at)
+            if load is not None:
+                yield one, row, load
 
 
 def _called(phase: ComparedPhase, pairs: Sequence[pairing.PatternRow]) -> str:
@@ -434,6 +465,18 @@ def _of_single_runs(sides: Sequence[Side], effects: Sequence[Effect]) -> Iterabl
     )  # fmt: skip
 
 
+def _of_curves(
+    sides: Sequence[Side], of_sides: Sequence[Sequence[SideCurve]], rows: Sequence[Curves]
+) -> Iterable[str]:
+    """Say which curves are not compared, and which are of another load."""
+    for one, titles, own in zip(sides, curve_effects.alone(of_sides, rows), of_sides, strict=True):
+        if titles:
+            yield f"only {one.name} has {', '.join(titles)}"
+        yield from (f"{one.name}: {why}" for why in curve_effects.left_out(own))
+    for one, row, load in _curves_of_other_loads(sides, rows):
+        yield f"{one.name}: {row.title} {_is_another_load([row.title], load)}"
+
+
 def _warnings(
     sides: Sequence[Side], pairs: Sequence[pairing.PatternRow], alone: Sequence[Sequence[Repeats]]
 ) -> list[str]:
@@ -444,7 +487,7 @@ def _warnings(
     warnings += _no_shared_figure(sides, pairs)
     warnings += _not_paired(sides, pairs, alone)
     for one in sides:
-        of_side = (*one.doubts, *one.at_once, *_loads_of_one_name(one), *curve_effects.left_out(one))
+        of_side = (*one.doubts, *one.at_once, *_loads_of_one_name(one))
         warnings += [f"{one.name}: {doubt}" for doubt in of_side]
         warnings += [f"{one.name}: {one.said_of(passed)}" for passed in one.passed]
         if broken := _not_complete(one):

@@ -170,7 +170,7 @@ def _partners(mine: Sequence[Repeats], theirs: Sequence[Repeats]) -> dict[int, i
         pairs = {
             at: other
             for at, other in _paired_by(like, mine, theirs, matches).items()
-            if mine[at].first.pattern not in closed and _may_be_held(mine[at].first, theirs[other].first)
+            if mine[at].first.pattern not in closed and may_be_held(mine[at].first, theirs[other].first)
         }
         named |= {mine[at].first.pattern for at in pairs if like.by == "name"}
         matches |= pairs
@@ -209,7 +209,7 @@ def _unlike_counts(mine: Sequence[Repeats], theirs: Sequence[Repeats]) -> set[st
     return {pattern for pattern in counts if counts[pattern] != other_counts[pattern]}
 
 
-def _may_be_held(one: ComparedPhase, other: ComparedPhase) -> bool:
+def may_be_held(one: ComparedPhase, other: ComparedPhase) -> bool:
     """Tell whether two phases did the same operations, as far as both tell: reads say nothing of writes."""
     first_ops, other_ops = (
         {op for op, measured in phase.case.ops.items() if measured.operations or measured.iops is not None}

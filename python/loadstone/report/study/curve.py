@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from loadstone import units
+from loadstone.comparison.curve_effects import bytes_per_s
 from loadstone.messages import say
 from loadstone.report.fit_width import fitted
 from loadstone.report.run import data_sheet
@@ -94,12 +95,6 @@ def sentences(curve: Curve) -> list[str]:
 def load_text(curve: Curve, iops: float) -> str:
     """Write a load of a curve as its maximum is written: of large blocks as bandwidth."""
     return units.bandwidth(bytes_per_s(curve, iops)) if curve.large_blocks else f"{units.count(iops)} IOPS"
-
-
-def bytes_per_s(curve: Curve, iops: float) -> float:
-    """Return the bandwidth of a load of a curve, whose blocks are those of the nearest load measured."""
-    nearest = min(curve.loads, key=lambda one: abs(one.iops.value - iops))
-    return iops * nearest.bandwidth.value / nearest.iops.value
 
 
 def _knee(knee: Knee | None, curve: Curve) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Final
 
+from loadstone.comparison.curve_effects import bytes_per_s
 from loadstone.messages import say
 from loadstone.report.pictures.charts import (
     COUNT_LABEL,
@@ -23,7 +24,6 @@ from loadstone.report.pictures.charts import (
     without_legend,
 )
 from loadstone.report.study.charts import bounds, reach
-from loadstone.report.study.curve import bytes_per_s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
