@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from loadstone.comparison.phase import ComparedPhase
     from loadstone.comparison.watched import WatchedRow
 
+OF_RATES: Final = ("count", "bytes_per_s")
+"""Quantities of work done in a second."""
 MOST_TWICE: Final = 2
 """Of the runs that are the first side's, too, so many are named: a study has hundreds."""
 MOST_HELD: Final = 8
@@ -146,6 +148,7 @@ def beside(sides: tuple[Side, ...], *, alpha: float = matrix.ALPHA) -> Compariso
     if not pairs and not of_curves:
         raise make_error(InputError, "comparison.sides.nothing_common", hint=_phases_of_sides(sides))
     effects = tuple(matrix.effects(pairs, of_curves, alpha))
+    alone_of_sides = (*_alone(sides, pairs, alone), *_curves_alone(sides, curves_of_sides, curves))
     of_loads = (*_warnings(sides, pairs, alone), *_of_curves(sides, curves_of_sides, curves))
     return ComparisonTable(
         sides=sides,
@@ -153,14 +156,22 @@ def beside(sides: tuple[Side, ...], *, alpha: float = matrix.ALPHA) -> Compariso
         curves=tuple(curves),
         effects=effects,
         rows=tuple(_judged(list(_job_rows(pairs)), alpha)),
-        watched=tuple(watched.rows(sides, alpha)),
+        watched=tuple(watched.rows(sides, alpha, _unlike(sides, effects, alone_of_sides))),
         differences=tuple(_differences(sides, pairs)),
         excluded=tuple(_excluded(sides)),
         warnings=(*_of_errors(sides, pairs, curves, effects), *of_loads),
         alpha=alpha,
-        alone=(*_alone(sides, pairs, alone), *_curves_alone(sides, curves_of_sides, curves)),
+        alone=alone_of_sides,
         operating=tuple(operating_points.rows(sides)),
     )
+
+
+def _unlike(sides: Sequence[Side], effects: Sequence[Effect], alone: Sequence[Alone]) -> set[int]:
+    """Return the sides that did other work than the first one, or more or less of it in a second."""
+    other_rates = {one.side for one in effects if one.metric.quantity in OF_RATES and one.judgement != "same"}
+    names = {one.side for one in alone}
+    other_loads = {at for at, one in enumerate(sides) if one.name in names or sides[0].name in names}
+    return other_rates | other_loads
 
 
 def _told_in_full(cell: pairing.Repeats | None) -> pairing.Repeats | None:

@@ -1,8 +1,9 @@
 """Watched hosts of two or more results: what each did before and after.
 
 Knows that hosts are the same that have the same name with `--watch`, and which quantities are better
-when they are lower. Values of several runs vary as the runs do; p-values of a side are corrected for
-their number by Holm's procedure. A quantity that a side does not have is missing there.
+when they are lower, where the sides did the same. Only valid runs are used. Values of several vary as the
+runs do; p-values of a side are corrected for their number by Holm's procedure. A quantity that a side does
+not have is missing there.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from loadstone.analysis.statistics import significance as statistics
 from loadstone.comparison import matrix, measured_values, single_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from loadstone.analysis.statistics.significance import Contrast, Sample
     from loadstone.analysis.watched import Track
@@ -55,8 +56,12 @@ class WatchedRow:
     cells: tuple[WatchedCell, ...]
 
 
-def rows(sides: Sequence[Side], alpha: float) -> list[WatchedRow]:
-    """Return every quantity that two sides have, the first of them among them."""
+def rows(sides: Sequence[Side], alpha: float, unlike: Collection[int] = ()) -> list[WatchedRow]:
+    """Return every quantity that two sides have, the first of them among them.
+
+    `unlike`: the sides that did other work than the first one, or as much of it in another time. A host
+    that is less busy with less work is no better.
+    """
     by_side = [_of_side(side) for side in sides]
     quantities = []
     for key, (track, _) in by_side[0].items():
@@ -68,13 +73,16 @@ def rows(sides: Sequence[Side], alpha: float) -> list[WatchedRow]:
             for at, sample in enumerate(samples)
         )
         quantities.append(WatchedRow(key[0], key[1], track.name, track.unit, cells))
-    return _judged(quantities, len(sides), alpha)
+    return _judged(quantities, len(sides), alpha, unlike)
 
 
 def _of_side(side: Side) -> dict[Key, tuple[Track, Sample]]:
     """Return the quantities of a side's runs, each with its error."""
     every: dict[Key, list[tuple[Track, Sample]]] = {}
+    not_valid = {phase.path for phase in side.phases if not phase.valid}
     for run in side.runs:
+        if run.path in not_valid:
+            continue
         measurement = run.summary.measurement
         bounds = watched.span_ns(measurement)
         for host in watched.hosts(measurement.bundle):
@@ -91,7 +99,9 @@ def _contrast(a: Sample | None, b: Sample | None) -> Contrast | None:
     return None if a is None or b is None else statistics.contrast(*matrix.fair(a, b))
 
 
-def _judged(watched_rows: list[WatchedRow], sides: int, alpha: float) -> list[WatchedRow]:
+def _judged(
+    watched_rows: list[WatchedRow], sides: int, alpha: float, unlike: Collection[int] = ()
+) -> list[WatchedRow]:
     judged_rows = watched_rows
     for at in range(1, sides):
         tested = list(_tested(judged_rows, at))
@@ -100,7 +110,9 @@ def _judged(watched_rows: list[WatchedRow], sides: int, alpha: float) -> list[Wa
             row, cells = judged_rows[index], list(judged_rows[index].cells)
             contrast = cells[at].contrast
             assert contrast is not None  # noqa: S101 - it was chosen because it is there
-            judged = _judgement(row.key, contrast.change) if p < alpha else "same"
+            judged: WatchedJudgement = "same"
+            if p < alpha:
+                judged = "differs" if at in unlike else _judgement(row.key, contrast.change)
             if judged != "same" and single_runs.are_single(cells[0].sample, cells[at].sample):
                 judged = judged if single_runs.is_beyond(contrast.change) else "unrepeated"
             cells[at] = replace(cells[at], contrast=replace(contrast, p=p), judgement=judged)
