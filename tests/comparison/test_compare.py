@@ -105,8 +105,8 @@ def test_what_is_left_out_for_one_reason_is_said_once(tmp_path: Path) -> None:
     assert (len(found.excluded), len(whys)) == (4, 1)
     [(side, phases, why)] = words.excluded(found)
     assert (side, why) == ("other", whys.pop())
-    assert phases == f"4 phases ({', '.join(f'{one.run}, a' for one in found.excluded[:3])} and 1 more)"
-    names = {"4k repeat 2": "4k repeat 2", "4k": "4k", "4k-write": "4k-write, 4k"}
+    assert phases == f"4 phases ({', '.join(f'{one.run} (a)' for one in found.excluded[:3])} and 1 more)"
+    names = {"4k repeat 2": "4k repeat 2", "4k": "4k", "4k-write": "4k-write (4k)"}
     for run, named_so in names.items():
         renamed = replace(found, excluded=(replace(found.excluded[0], run=run, phase="4k"),))
         assert words.excluded(renamed) == [(side, named_so, why)]

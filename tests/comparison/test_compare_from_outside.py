@@ -10,6 +10,7 @@ import pytest
 from loadstone.analysis.statistics.significance import Sample, contrast
 from loadstone.api.comparing import Comparison
 from loadstone.cli.main import main
+from loadstone.comparison import gate, pattern_name
 from loadstone.comparison.compare import compare
 from loadstone.comparison.gate import _power
 from loadstone.comparison.matrix import Effect, SideValue
@@ -163,6 +164,31 @@ def test_printed_repeats_that_are_all_alike_are_not_known_without_an_error(tmp_p
     assert {one.judgement for one in found.effects} == {"same"}
     decided = Comparison(found).decide(detect=0.5)
     assert decided.outcome == "passed"
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.05, "5 %"), (0.8924, "89.2 %"), (9.99, "999 %"), (9.996, "1000 %"), (13.105, "1310 %")],
+)
+def test_a_gate_writes_no_exponent(share: float, text: str) -> None:
+    """A latency that was 14 times as long was worse by 1.31e+03 %."""
+    assert gate._percent(share) == text
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [
+        (512, "512"),
+        (1536, "1.5k"),
+        (4096, "4k"),
+        (5_000_704, "4.77m"),
+        (3 << 29, "1536m"),
+        (1023.9e3, "1000k"),
+    ],
+)
+def test_a_block_size_has_no_exponent(size_bytes: float, text: str) -> None:
+    """Blocks of 5,000,704 bytes were 4.88e+03k."""
+    assert pattern_name.size(size_bytes) == text
 
 
 def test_a_gate_ends_where_figures_have_no_error_at_all() -> None:

@@ -165,7 +165,10 @@ def whole_cases(power: float) -> int:
 
 
 def _percent(share: float) -> str:
-    return say("comparison.gate.factor") if math.isinf(share) else f"{share * 100:.3g} %"
+    if math.isinf(share):
+        return say("comparison.gate.factor")
+    # Without an exponent, which three digits of more than 999 would have.
+    return f"{share * 100:.3g} %" if share < 9.995 else f"{share * 100:.0f} %"
 
 
 def _power(one: Effect, detect: float, alpha: float, tolerance: float) -> tuple[float, float | None]:

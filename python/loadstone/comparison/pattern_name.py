@@ -67,7 +67,11 @@ def size(value_bytes: float) -> str:
     for unit, text in ((1 << 20, "m"), (1 << 10, "k")):
         if value_bytes >= unit and value_bytes % unit == 0:
             return f"{value_bytes // unit:.0f}{text}"
-    return f"{value_bytes / 1024:.3g}k" if value_bytes >= 1024 else f"{value_bytes:.0f}"
+    for unit, text in ((1 << 20, "m"), (1 << 10, "k")):
+        if value_bytes >= unit:
+            parts = value_bytes / unit
+            return f"{parts:.3g}{text}" if parts < 999.5 else f"{parts:.0f}{text}"
+    return f"{value_bytes:.0f}"
 
 
 def _sizes(job: JobRequest) -> str:

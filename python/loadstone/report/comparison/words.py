@@ -315,7 +315,7 @@ def excluded(comparison: ComparisonTable) -> list[tuple[str, str, str]]:
     for one in comparison.excluded:
         # A run of one phase has its name, or that and the number of a repeat.
         is_named = f"{one.run} ".startswith(f"{one.phase} ")
-        name = one.run if is_named else f"{one.run}, {one.phase}"
+        name = one.run if is_named else f"{one.run} ({one.phase})"
         phases.setdefault((one.side, one.why), []).append(name)
     return [(side, _some_named(names), why) for (side, why), names in phases.items()]
 
