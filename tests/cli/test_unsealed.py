@@ -37,3 +37,13 @@ def test_a_killed_run_is_said_to_be_in_part_without_a_hash(
         assert main(words) == 0
         shown = " ".join("".join(capsys.readouterr()).split())
         assert (UNSEALED in shown) == (name == "killed"), shown
+
+
+def test_a_page_does_not_say_of_a_run_that_goes_on_that_it_was_killed(tmp_path: Path) -> None:
+    """What was written of a run is read at any moment, and its page said that the run had been killed."""
+    run = runs.make(tmp_path / "running", seconds=3, seal=None).path
+    assert main(["report", str(run), "-o", str(tmp_path / "page.md")]) == 0
+    assert (
+        "The run was killed or still goes on; this is what it has written."
+        in (tmp_path / "page.md").read_text()
+    )
