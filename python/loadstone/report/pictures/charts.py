@@ -57,8 +57,6 @@ MAX_MARKS: Final = 9
 """Of a logarithmic axis."""
 PER_COLUMN: Final = 2
 """Windows in a column of a heat map, which has half as many, so that the histograms are read once."""
-MAX_SECONDS: Final = 600
-"""More rows of the monitors than this are added up for a chart."""
 MAX_RAMPS: Final = 32
 MOVES_NOTHING: Final = ("sync", "open", "close", "connection")
 BANDWIDTHS: Final = ((1 << 30, "GiB/s"), (1 << 20, "MiB/s"), (1 << 10, "KiB/s"))
@@ -174,7 +172,7 @@ def latency(summary: Summary, by: By, key: int) -> Spec | None:
     ops = list(dict.fromkeys(row["op"] for row in rows))
     lines = {(op, p): f"{op} {p}" if len(ops) > 1 else p for op in ops for p in shown if (op, p) in known}
     rows = [row | {"line": lines[row["op"], row["p"]]} for row in rows if (row["op"], row["p"]) in known]
-    spec = _time_chart(
+    spec = time_chart(
         summary,
         say("report.chart.latency_over_time"),
         rows,
@@ -349,78 +347,6 @@ def spread(summary: Summary) -> Spec | None:
     }
 
 
-def host_cpu(summary: Summary) -> Spec | None:
-    """Return how busy the host's CPUs were, by kind."""
-    host = summary.bundle.host("cpu.all.")
-    kinds = {"user": "user", "system": "system", "irq": "irq", "iowait": "I/O wait", "steal": "stolen"}
-    present = [kind for kind in kinds if f"cpu.all.{kind}_ns" in host.columns]
-    if not present or host.height == 0:
-        return None
-    every = [name for name in host.columns if name.startswith("cpu.all.")]
-    rows: list[Spec] = []
-    for row in _added(host, every).iter_rows(named=True):
-        whole, below = sum(row[name] or 0 for name in every), 0.0
-        for kind in present if whole else []:
-            upto = below + 100 * (row[f"cpu.all.{kind}_ns"] or 0) / whole
-            times = {"t0": (row["t_ns"] - row["dt_ns"]) / 1e9, "t1": row["t_ns"] / 1e9}
-            rows.append({**times, "low": below, "high": upto, "kind": kinds[kind]})
-            below = upto
-    if not rows:
-        return None
-    names = [kinds[kind] for kind in present]
-    return {
-        **base(say("report.chart.host_cpu"), rows),
-        "mark": {"type": "rect", "clip": True},
-        "encoding": {
-            "x": time_axis(whole_s(summary), "t0"),
-            "x2": {"field": "t1"},
-            "y": {
-                "field": "low",
-                "type": "quantitative",
-                "scale": {"domain": [0, 100]},
-                "axis": {"title": None, "tickCount": 5},
-            },
-            "y2": {"field": "high"},
-            "color": colour("kind", names),
-        },
-    }
-
-
-def _added(host: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Return so many rows as can be told apart on a chart: each the sum of several."""
-    part = pl.int_range(pl.len()) // _every(host)
-    added = host.group_by(part.alias("part"), maintain_order=True)
-    return added.agg(pl.col("t_ns").last(), pl.col("dt_ns").sum(), pl.col(names).sum())
-
-
-def _every(host: pl.DataFrame) -> int:
-    return max(1, -(-host.height // MAX_SECONDS))
-
-
-def host_memory(summary: Summary) -> Spec | None:
-    """Return the host's memory over time: available, cached, dirty, and the engine's own."""
-    kinds = {
-        "memory.available_bytes": say("report.legend.available"),
-        "memory.cached_bytes": say("report.legend.page_cache"),
-        "memory.dirty_bytes": say("report.legend.dirty"),
-        "engine.rss_bytes": say("report.legend.engine"),
-    }
-    host = summary.bundle.host(*kinds)
-    host = host.gather_every(_every(host))
-    rows = [
-        {"t": row["t_ns"] / 1e9, "gib": row[column] / (1 << 30), "line": name}
-        for row in host.iter_rows(named=True)
-        for column, name in kinds.items()
-        if row.get(column) is not None
-    ]
-    if not rows:
-        return None
-    names = [name for name in kinds.values() if _any(rows, "line", name)]
-    spec = _time_chart(summary, say("report.chart.host_memory"), rows, names=names, span_s=whole_s(summary))
-    spec["layer"][-1]["encoding"]["y"] = axis_from_zero("gib", label=None)
-    return spec
-
-
 def iops_by_host(summary: Summary) -> Spec | None:
     """Return IOPS over time, one line per host and operation; None for a run on one."""
     if not summary.totals("host"):
@@ -447,7 +373,7 @@ def _rates(
         rows = [{**row, "v": None if row["v"] is None else row["v"] / size} for row in rows]
         title = f"{title}, {unit}"
     names = list(dict.fromkeys(row["line"] for row in rows))
-    spec = _time_chart(summary, title, rows, names=names, span_s=whole_s(summary))
+    spec = time_chart(summary, title, rows, names=names, span_s=whole_s(summary))
     if names[0] == TOTAL:
         _draw_total(spec, names)
     spec["layer"][-1]["encoding"]["y"] = axis_from_zero("v", label=label)
@@ -524,7 +450,7 @@ def _lines(totals: Sequence[Total]) -> list[tuple[str, Total, str]]:
     return named
 
 
-def _time_chart(
+def time_chart(
     summary: Summary,
     title: str,
     rows: list[Spec],

@@ -86,9 +86,16 @@ def _load(summary: Summary) -> list[Spec]:
 
 
 def _strip(summary: Summary, title: str, chosen: Sequence[Track], host: WatchedHost, *, last: bool) -> Spec:
-    rows = [row for track in chosen for row in _points(track, host.interval_ns)]
+    points = [row for track in chosen for row in _points(track, host.interval_ns)]
+    # As in the host's own charts: what has the time of another day would set the scale of all.
+    end_s = charts.whole_s(summary)[1] + host.interval_ns / 1e9
+    rows = [row for row in points if 0 <= row["t"] <= end_s]
+    beyond = sum(row["v"] is not None for row in points) - sum(row["v"] is not None for row in rows)
     if title.startswith("busiest"):
         title = chosen[0].name.replace(" busy", " busy, %")
+    rows = rows or [{"t": 0.0, "v": None, "line": chosen[0].name}]
+    if beyond:
+        title = f"{title} ({say('report.chart.out_of_time', rows=beyond)})"
     return _drawn(summary, title, rows, chosen[0].unit, last=last)
 
 

@@ -25,7 +25,7 @@ from loadstone.report.article.elements import (
     Verdicts,
     drawing,
 )
-from loadstone.report.pictures import charts
+from loadstone.report.pictures import charts, host_charts
 from loadstone.report.run import answer, data_sheet, hosts, page, path_chart
 from loadstone.report.run.sections import SECTIONS
 from loadstone.report.run.summary_text import monitors
@@ -187,7 +187,7 @@ def _charts(summary: Summary) -> list[Block]:
         drawn = _drawn([*page.of_line(summary, by, total)], 2)
         name = say("report.heading.all_jobs") if by == "all" else total.line.name
         blocks += [Heading(name), *drawn, Paragraph(page.about(summary, total), "soft")] if drawn else []
-    host = _drawn([charts.host_cpu(summary), charts.host_memory(summary)], 2)
+    host = _drawn([host_charts.host_cpu(summary), host_charts.host_memory(summary)], 2)
     return [*blocks, *([Heading(say("report.heading.host")), *host] if host else [])]
 
 

@@ -18,7 +18,7 @@ from loadstone.errors import InputError
 from loadstone.messages import make_error, say
 from loadstone.report import templates
 from loadstone.report.article.elements import FEW_ROWS
-from loadstone.report.pictures import chart_images, charts, watched
+from loadstone.report.pictures import chart_images, charts, host_charts, watched
 from loadstone.report.pictures.drawer import Drawer
 from loadstone.report.run import answer, data_sheet, hosts, path_chart, path_diagram, summary_text
 from loadstone.report.run.sections import SECTIONS
@@ -86,7 +86,7 @@ def _charts(summary: Summary, drawer: Drawer) -> dict[str, Any]:
         "hosts": hosts.page(summary, _drawn(drawer, charts.iops_by_host(summary)))
         if summary.bundle.hosts is not None
         else None,
-        "host": _drawn(drawer, charts.host_cpu(summary), charts.host_memory(summary)),
+        "host": _drawn(drawer, host_charts.host_cpu(summary), host_charts.host_memory(summary)),
         "lanes": [(name, drawer.svg(spec)) for name, spec in watched.lanes(summary)],
     }
 
@@ -188,7 +188,7 @@ def pictures(summary: Summary, audited: Audited | None = None) -> list[Spec]:
     specs += [charts.spread(summary), charts.distribution(summary)]
     limited_by = audited.verdict.limited_by if audited else None
     specs += path_chart.of_hosts(hosts.paths(summary), limited_by)
-    specs += [charts.host_cpu(summary), charts.host_memory(summary)]
+    specs += [host_charts.host_cpu(summary), host_charts.host_memory(summary)]
     return [spec for spec in specs if spec is not None]
 
 
