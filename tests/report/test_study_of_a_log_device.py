@@ -20,6 +20,7 @@ from loadstone.report.study import curve as study_curve
 from loadstone.report.study import curve_charts as study_curve_charts
 from loadstone.report.study import matrix as study_matrix
 from loadstone.report.study import page as study_page
+from loadstone.report.study import sweep as study_sweep
 from tests.report.test_study_page import curve
 from tests.support import runs
 
@@ -102,6 +103,24 @@ def test_what_prepares_a_target_is_not_measured(tmp_path: Path, monkeypatch: pyt
     assert path_blocks.of_runs(path_of[:1])[-1] == Paragraph("As run format saw it.", "soft")
     for spec in study_page._parts(whole)[-1].charts:
         assert {row["x"] for row in spec["data"]["values"]} == {"read", "write"}
+
+
+def test_the_answer_of_a_sweep_has_what_is_recommended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two block sizes one had a depth to operate at, and the answer had only the other one."""
+    advice = [
+        SimpleNamespace(value=value, others=(("bs", bs),))
+        for bs, value in (("4k", None), ("64k", 8), ("1m", 4), ("2m", 2), ("4m", None))
+    ]
+    swept = SimpleNamespace(advice=advice, cells=[], left_out=0)
+    monkeypatch.setattr(
+        study_sweep,
+        "sentence",
+        lambda one, _: f"{one.others[0][1]}: {'no depth' if one.value is None else one.value}",
+    )
+    text = study_answer._of_sweep(swept, 0.1, [])  # type: ignore[arg-type] # what it reads of it
+    assert text == "64k: 8; 1m: 4; 2m: 2; and 2 more."
+    swept.advice = advice[:1]
+    assert study_answer._of_sweep(swept, 0.1, []) == "4k: no depth"  # type: ignore[arg-type] # as above
 
 
 def test_the_names_of_many_runs_stand_upright_and_whole(tmp_path: Path) -> None:

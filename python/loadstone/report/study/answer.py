@@ -26,10 +26,13 @@ if TYPE_CHECKING:
     from loadstone.analysis.study.patterns import StudyPattern
     from loadstone.analysis.study.pooled import Pooled
     from loadstone.analysis.study.run_figures import RunFigures
+    from loadstone.analysis.study.sweep import Sweep
     from loadstone.bundle.study import StudyRecord
 
 NAMED: Final = 6
 """So many results are named in the sentence; the table has all of them."""
+NAMED_OF_SWEEP: Final = 3
+"""Sentences of a sweep are longer, and stand below it once more."""
 
 
 def answer(study: StudyRecord, runs: Sequence[RunFigures]) -> str:
@@ -37,8 +40,7 @@ def answer(study: StudyRecord, runs: Sequence[RunFigures]) -> str:
     if not any(run.lines for run in runs):
         return say("report.study.nothing")
     if study.kind == "sweep":
-        sentences = study_sweep.sentences(sweep(runs, study.settings), float(study.settings["gain_share"]))
-        return _first(sentences) if sentences else _of_patterns(patterns(runs))
+        return _of_sweep(sweep(runs, study.settings), float(study.settings["gain_share"]), runs)
     if study.kind == "repeat":
         return _of_repeats(runs)
     if study.settings.get("rounds"):
@@ -48,6 +50,16 @@ def answer(study: StudyRecord, runs: Sequence[RunFigures]) -> str:
     if study_curves:
         return of_curves(study_curves)
     return _of_patterns(patterns(runs))
+
+
+def _of_sweep(swept: Sweep, gain_share: float, runs: Sequence[RunFigures]) -> str:
+    """Say where to operate: of each value of the other factors, those with a recommendation first."""
+    sentences = study_sweep.sentences(swept, gain_share)
+    # What is left out and none of what is said of all is of one value of another factor.
+    if len(swept.advice) < 2 or len(sentences) < len(swept.advice):
+        return _first(sentences) if sentences else _of_patterns(patterns(runs))
+    in_order = sorted(swept.advice, key=lambda one: one.value is None)
+    return first_named([study_sweep.sentence(one, gain_share) for one in in_order], [], most=NAMED_OF_SWEEP)
 
 
 def of_curves(all_curves: Sequence[Curve]) -> str:
