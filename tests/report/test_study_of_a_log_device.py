@@ -18,6 +18,7 @@ from loadstone.report.study import answer as study_answer
 from loadstone.report.study import charts as study_charts
 from loadstone.report.study import curve as study_curve
 from loadstone.report.study import curve_charts as study_curve_charts
+from loadstone.report.study import effects as study_effects
 from loadstone.report.study import matrix as study_matrix
 from loadstone.report.study import page as study_page
 from loadstone.report.study import sweep as study_sweep
@@ -121,6 +122,18 @@ def test_the_answer_of_a_sweep_has_what_is_recommended(monkeypatch: pytest.Monke
     assert text == "64k: 8; 1m: 4; 2m: 2; and 2 more."
     swept.advice = advice[:1]
     assert study_answer._of_sweep(swept, 0.1, []) == "4k: no depth"  # type: ignore[arg-type] # as above
+
+
+def test_numbers_of_passes_that_are_alike_stand_beside_each_other() -> None:
+    """Of three passes with 800 IOPS each the numbers lay on each other."""
+    values = {"alike": (0.0, 0.001, -0.001), "apart": (-4.0, 1.0, 3.0)}
+    points = [
+        {"line": line, "v": value, "n": str(at)}
+        for line, row in values.items()
+        for at, value in enumerate(row, 1)
+    ]
+    texts = [(one["line"], round(one["v"], 3), one["n"]) for one in study_effects._numbers(points, 0.6)]
+    assert texts == [("alike", 0.0, "3 1 2"), ("apart", -4.0, "1"), ("apart", 1.0, "2"), ("apart", 3.0, "3")]
 
 
 def test_the_names_of_many_runs_stand_upright_and_whole(tmp_path: Path) -> None:

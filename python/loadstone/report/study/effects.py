@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 MAX_ROWS: Final = 30
 ROW: Final = 22
 WIDE: Final = 620
+NEAR: Final = 20.0
+"""So many of them to half the width of a chart: numbers nearer than this would touch."""
 ALPHA: Final = 0.05
 INK: Final = "#0072B2"
 STEP_HEADINGS: Final = table_heads("step", "", "rate_change", "interval")
@@ -75,9 +77,28 @@ def passes(patterns: Sequence[StudyPattern]) -> Spec | None:
                 "mark": {"type": "point", "filled": True, "size": 60, "color": INK, "clip": True},
                 "encoding": {"x": x | {"field": "v"}, "y": y},
             },
-            {"mark": words, "encoding": {"x": x | {"field": "v"}, "y": y, "text": {"field": "n"}}},
+            {
+                "data": {"values": _numbers(points, far / NEAR)},
+                "mark": words,
+                "encoding": {"x": x | {"field": "v"}, "y": y, "text": {"field": "n"}},
+            },
         ],
     }
+
+
+def _numbers(points: Sequence[Spec], near: float) -> list[Spec]:
+    """Return the numbers over the points: one text where they would lie on each other, in their order."""
+    texts: list[Spec] = []
+    for row in sorted(points, key=lambda one: (str(one["line"]), float(one["v"]))):
+        last = texts[-1] if texts else None
+        if last is not None and last["line"] == row["line"] and row["v"] - last["end"] < near:
+            last["ns"].append(row["n"])
+            last["end"] = row["v"]
+        else:
+            texts.append({"line": row["line"], "start": row["v"], "end": row["v"], "ns": [row["n"]]})
+    return [
+        {"line": one["line"], "v": (one["start"] + one["end"]) / 2, "n": " ".join(one["ns"])} for one in texts
+    ]
 
 
 def step_rows(sweep: Sweep) -> list[list[str]]:
