@@ -256,7 +256,7 @@ def test_no_line_goes_over_a_time_in_which_nothing_ran(tmp_path: Path) -> None:
     jobs = [MadeJob("a", stage=0), MadeJob("b", {"write": 100}, stage=1), MadeJob("c", stage=2)]
     made = summarise(Bundle.open(runs.make(tmp_path / "b", *jobs, seconds=9).path))
     rows = [{"t": float(at), "v": 1.0, "line": "read"} for at in (0, 1, 2, 8, 9)]
-    spec = charts._time_chart(made, "x", rows, names=["read"], span_s=(0.0, 9.0))
+    spec = charts.time_chart(made, "x", rows, names=["read"], span_s=(0.0, 9.0))
     assert [(row["t"], row.get("v")) for row in spec["data"]["values"]] == [
         (0, 1), (1, 1), (2, 1), (5, None), (8, 1), (9, 1),
     ]  # fmt: skip
