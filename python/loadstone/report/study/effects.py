@@ -63,6 +63,7 @@ def passes(patterns: Sequence[StudyPattern]) -> Spec | None:
         "axis": {"title": say("report.axis.from_mean_of_passes"), "tickCount": 7},
     }
     y = _names(names)
+    at, numbers = {"x": x | {"field": "v"}, "y": y}, _numbers(points, far / NEAR)
     words = {"type": "text", "dy": -10, "fontSize": 10, "color": "#555", "clip": True}
     return base(say("report.chart.passes"), points) | {
         "width": WIDE,
@@ -75,13 +76,9 @@ def passes(patterns: Sequence[StudyPattern]) -> Spec | None:
             },
             {
                 "mark": {"type": "point", "filled": True, "size": 60, "color": INK, "clip": True},
-                "encoding": {"x": x | {"field": "v"}, "y": y},
+                "encoding": at,
             },
-            {
-                "data": {"values": _numbers(points, far / NEAR)},
-                "mark": words,
-                "encoding": {"x": x | {"field": "v"}, "y": y, "text": {"field": "n"}},
-            },
+            {"data": {"values": numbers}, "mark": words, "encoding": at | {"text": {"field": "n"}}},
         ],
     }
 
