@@ -63,7 +63,7 @@ def passes(patterns: Sequence[StudyPattern]) -> Spec | None:
         "axis": {"title": say("report.axis.from_mean_of_passes"), "tickCount": 7},
     }
     y = _names(names)
-    at, numbers = {"x": x | {"field": "v"}, "y": y}, _numbers(points, far / NEAR)
+    at, texts = {"x": x | {"field": "v"}, "y": y}, _numbers(points, far / NEAR)
     words = {"type": "text", "dy": -10, "fontSize": 10, "color": "#555", "clip": True}
     return base(say("report.chart.passes"), points) | {
         "width": WIDE,
@@ -78,7 +78,7 @@ def passes(patterns: Sequence[StudyPattern]) -> Spec | None:
                 "mark": {"type": "point", "filled": True, "size": 60, "color": INK, "clip": True},
                 "encoding": at,
             },
-            {"data": {"values": numbers}, "mark": words, "encoding": at | {"text": {"field": "n"}}},
+            {"data": {"values": texts}, "mark": words, "encoding": at | {"text": {"field": "n"}}},
         ],
     }
 
