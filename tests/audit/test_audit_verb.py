@@ -466,7 +466,7 @@ def test_a_reader_that_breaks_is_told_as_such(
     def breaks(_: object) -> None:
         raise KeyError("jobs")
 
-    monkeypatch.setattr("loadstone.audit.foreign.fio_json._document", breaks)
+    monkeypatch.setattr("loadstone.audit.foreign.fio_json._documents", breaks)
     told = told_of(capsys, str(tmp_path))
     assert len(told["files"]) == 1
     assert told["passed_over"][0]["why"] == "breaks the reader of fio JSON: KeyError: 'jobs'"

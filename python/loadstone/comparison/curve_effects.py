@@ -162,12 +162,6 @@ def _by_name(side: Sequence[SideCurve]) -> dict[str, SideCurve]:
     return by_name
 
 
-def bytes_per_s(curve: Curve, iops: float) -> float:
-    """Return the bandwidth of a load of a curve, whose blocks are those of the nearest load measured."""
-    nearest = min(curve.loads, key=lambda one: abs(one.iops.value - iops))
-    return iops * nearest.bandwidth.value / nearest.iops.value
-
-
 def effects(rows: Sequence[Curves], first_row: int) -> Iterator[Effect]:
     """Return what differs between curves, not judged yet."""
     for at, row in enumerate(rows):
@@ -261,7 +255,7 @@ def _knee(curve: Curve, unit: _LoadUnit) -> Sample | None:
     if knee is None:
         return None
     spread = math.log(max(knee.high, knee.load) / max(min(knee.low, knee.load), 1e-9)) / (2 * Z_95)
-    load = bytes_per_s(curve, knee.load) if unit is _LOADS[True] else knee.load
+    load = curve.bytes_per_s(knee.load) if unit is _LOADS[True] else knee.load
     return Sample(load, max(spread, 1e-3) * load, FREEDOM, _runs(sound(curve)))
 
 

@@ -87,6 +87,14 @@ class Curve:
         points = [*self.loads, *([self.maximum] if self.maximum else [])]
         return bool(points) and all(load.large_blocks for load in points)
 
+    def bytes_per_s(self, iops: float) -> float:
+        """Return the bandwidth of a load, whose blocks are those of the nearest load that was measured."""
+        measured = [one for one in self.loads if one.iops.value > 0]
+        if not measured:
+            return 0.0
+        nearest = min(measured, key=lambda one: abs(one.iops.value - iops))
+        return iops * nearest.bandwidth.value / nearest.iops.value
+
 
 def curves(runs: Sequence[RunFigures], slo: Slo | None = None) -> list[Curve]:
     """Return the curves among runs, by what else differs between them; runs without a rate are left out."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone.audit import case as shape
 from loadstone.audit.foreign import fio_case, fio_disks, fio_options, reader
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,8 @@ REWRITTEN: Final = re.compile(rb'\A\s*\{.*"fio version"\s*:\s*"', re.DOTALL)
 """Whatever wrote the document again may have sorted its keys."""
 CALENDAR_MS: Final = 1e12
 """A start after this (2001) is of a calendar; smaller ones are of some other clock."""
+CLOCK_MS: Final = 50.0
+"""By which the moment of a print and the count of seconds may differ."""
 NEAR: Final = 0.1
 """Threads that group_reporting hides are worked out from their times, so well."""
 
@@ -34,20 +37,64 @@ def recognises(_: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> reader.ForeignResults:
-    """Read a file; of several documents in it (`--status-interval`) the last one."""
-    root = _document(path)
+    """Read a file, which may hold several runs; of what one run printed (`--status-interval`) the last."""
+    every = _documents(path)
+    runs: list[dict[str, Any]] = []
+    for document in every:
+        before = next((at for at, run in enumerate(runs) if _is_of_run(document, run)), None)
+        if before is None:
+            runs.append(document)
+        else:
+            runs[before] = document
+    entries = [_entries(path, root) for root in runs]
+    notes: list[str] = []
+    if len(runs) < len(every) and not all(map(_began_ms, every)):
+        notes.append(say("audit.foreign.last_result", documents=len(every)))
+    cases = [case for root, own in zip(runs, entries, strict=True) for case in _cases(root, own, notes)]
+    version = str(runs[-1].get("fio version", "fio"))[:32]
+    storage_cases = fio_case.of_storage(path, cases, notes)
+    return reader.ForeignResults(f"fio JSON ({version})", storage_cases, notes=tuple(dict.fromkeys(notes)))
+
+
+def _entries(path: Path, root: dict[str, Any]) -> list[_Entry]:
     entries = root.get("jobs") or root.get("client_stats")
     if not isinstance(entries, list) or not entries:
         raise reader.wrong(path, "no_jobs")
     clients = [one for one in entries if isinstance(one, dict) and one.get("jobname") != "All clients"]
     if not clients:
         raise reader.wrong(path, "jobs_of_other_shape")
-    return _results(path, root, [_Entry.of(one, _texts(root.get("global options"))) for one in clients])
+    return [_Entry.of(one, _texts(root.get("global options"))) for one in clients]
 
 
-def _document(path: Path) -> dict[str, Any]:
-    """Find the last JSON object of a file: fio writes messages between them."""
-    text, decoder, document = reader.text(path), json.JSONDecoder(), None
+def _is_of_run(document: dict[str, Any], run: dict[str, Any]) -> bool:
+    """Tell whether the program that printed a result printed this one, too: it began at one moment.
+
+    True where that is not known.
+    """
+    one, other = _began_ms(document), _began_ms(run)
+    return one is None or other is None or (one[0] < other[1] and other[0] < one[1])
+
+
+def _began_ms(document: dict[str, Any]) -> tuple[float, float] | None:
+    """Return between which moments fio began, ms: it counts its seconds (`elapsed`) up to the next whole one.
+
+    Source: stat.c of fio, `show_thread_status_json`, and libfio.c, `mtime_since_genesis`.
+    """
+    entries = document.get("jobs") or document.get("client_stats")
+    listed = [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
+    elapsed_s = max((reader.positive(one.get("elapsed")) or 0.0 for one in listed), default=0.0)
+    in_seconds, in_ms = (reader.positive(document.get(key)) for key in ("timestamp", "timestamp_ms"))
+    if not elapsed_s or (in_ms is None and in_seconds is None):
+        return None
+    printed_ms = in_ms if in_ms is not None else 1e3 * (in_seconds or 0.0)
+    wide_ms = 1e3 if in_ms is not None else 2e3
+    first_ms = printed_ms - 1e3 * elapsed_s
+    return first_ms - CLOCK_MS, first_ms + wide_ms + CLOCK_MS
+
+
+def _documents(path: Path) -> list[dict[str, Any]]:
+    """Find the JSON objects of a file that are results: fio writes messages between them."""
+    text, decoder, documents = reader.text(path), json.JSONDecoder(), []
     at, problem, line = text.find("{"), "there is no object in it", None
     while at >= 0:
         try:
@@ -58,11 +105,11 @@ def _document(path: Path) -> dict[str, Any]:
             at = following + 1 if following >= 0 else -1
             continue
         if isinstance(one, dict) and "fio version" in one:
-            document = one
+            documents.append(one)
         at = text.find("{", end)
-    if document is None:
+    if not documents:
         raise reader.wrong(path, "not_whole", line, reason=problem)
-    return document
+    return documents
 
 
 def _problem(error: Exception) -> tuple[str, int | None]:
@@ -229,12 +276,12 @@ def _percentiles(told: Any, scale: float) -> dict[float, float]:
     return {key: value * scale for key, value in percentiles.items() if key is not None and value is not None}
 
 
-def _results(path: Path, root: dict[str, Any], entries: list[_Entry]) -> reader.ForeignResults:
+def _cases(root: dict[str, Any], entries: list[_Entry], notes: list[str]) -> list[shape.Case]:
+    """Return the cases of one run."""
     groups: dict[int, list[_Entry]] = defaultdict(list)
     for entry in entries:
         groups[entry.group].append(entry)
     phases = _together(list(groups.values()))
-    notes: list[str] = []
     cases = [_case(phase, notes) for phase in phases]
     cases = [
         replace(case, ran_s=_ran(root, phase, case.seconds, alone=len(phases) == 1))
@@ -242,9 +289,7 @@ def _results(path: Path, root: dict[str, Any], entries: list[_Entry]) -> reader.
     ]
     if len(cases) == 1:
         cases = [fio_disks.with_traffic(cases[0], fio_disks.of_json(root.get("disk_util")))]
-    version = str(root.get("fio version", "fio"))[:32]
-    storage_cases = fio_case.of_storage(path, cases, notes)
-    return reader.ForeignResults(f"fio JSON ({version})", storage_cases, notes=tuple(dict.fromkeys(notes)))
+    return cases
 
 
 def _ran(

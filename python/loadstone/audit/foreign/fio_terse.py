@@ -6,11 +6,12 @@ Knows the order of the fields. There is nothing of what was asked for in it but 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
 from loadstone.audit import case as shape
 from loadstone.audit.foreign import fio_case, reader
+from loadstone.messages import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +64,10 @@ def read(path: Path) -> reader.ForeignResults:
     if not groups:
         raise reader.wrong(path, "no_terse_line")
     notes = ["terse output does not say what was asked for: depth, block size and direct are not known"]
+    lines = Counter(job.name for jobs in groups.values() for job in jobs)
+    notes += [
+        say("audit.foreign.clones", lines=count, name=name) for name, count in lines.items() if count > 1
+    ]
     cases = [fio_case.case(jobs, _asked(jobs), notes) for jobs in groups.values()]
     return reader.ForeignResults(
         f"fio terse ({version[:32]})", reader.with_siblings(cases), notes=tuple(notes)

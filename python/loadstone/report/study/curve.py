@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from loadstone import units
-from loadstone.comparison.curve_effects import bytes_per_s
 from loadstone.messages import say
 from loadstone.report.fit_width import fitted
 from loadstone.report.run import data_sheet
@@ -94,7 +93,7 @@ def sentences(curve: Curve) -> list[str]:
 
 def load_text(curve: Curve, iops: float) -> str:
     """Write a load of a curve as its maximum is written: of large blocks as bandwidth."""
-    return units.bandwidth(bytes_per_s(curve, iops)) if curve.large_blocks else f"{units.count(iops)} IOPS"
+    return units.bandwidth(curve.bytes_per_s(iops)) if curve.large_blocks else f"{units.count(iops)} IOPS"
 
 
 def _knee(knee: Knee | None, curve: Curve) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Final
 
-from loadstone.comparison.curve_effects import bytes_per_s
 from loadstone.messages import say
 from loadstone.report.pictures.charts import (
     COUNT_LABEL,
@@ -99,7 +98,7 @@ class _LoadAxis:
 
     def at(self, curve: Curve, iops: float) -> float:
         """Return the place of a load of so many I/Os per second, between those that were measured."""
-        return bytes_per_s(curve, iops) / self.size if self.large else iops
+        return curve.bytes_per_s(iops) / self.size if self.large else iops
 
     def channel(self, field: str) -> Spec:
         return axis_from_zero(field, self.title, label=None if self.large else COUNT_LABEL, ticks=6)
