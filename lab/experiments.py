@@ -137,8 +137,8 @@ def errors(
         ),
         "a warm-up": lambda: normal + swing() * np.exp(-(at + 0.5) * chance.uniform(4, 15)),
         "very heavy tails": lambda: noise / 2 * chance.standard_t(1.5, count),
-    } | dict.fromkeys(GAPS, lambda: normal)
-    return draws[kind]()
+    }
+    return normal if kind in GAPS else draws[kind]()
 
 
 def draw(kind: str, chance: np.random.Generator) -> PlantedStudy:
