@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import scipy
 from lab.fit import evidence
 from lab.probes import rows as lines
 from lab.probes.draw import KINDS, LIES
-from scipy.optimize import minimize
 
 from loadstone.audit.belief import (
     AGREED,
@@ -157,7 +157,7 @@ def fit_weights(
             return -float((listed.right_logs(tried) * weigh).sum()) - UNKNOWN_WEIGHT / 2 * unknown
 
         steps = {"maxiter": 60 if start is None else NEAR, "eps": 1e-4, "ftol": 1e-7}
-        optimum = minimize(loss, _point(weights), method="L-BFGS-B", options=steps)
+        optimum = scipy.optimize.minimize(loss, _point(weights), method="L-BFGS-B", options=steps)
         weights = _weights(optimum.x, known)
         surprises = listed.surprised(weights)
         whole = sum(count for _, count in surprises.values())
@@ -455,6 +455,6 @@ def regression(
         at = point[0] + values @ point[1:]
         return float((each * (np.logaddexp(0, at) - truth * at)).sum() + RIDGE / 2 * (point[1:] ** 2).sum())
 
-    optimum = minimize(loss, np.zeros(1 + len(names)), method="L-BFGS-B", bounds=limits)
+    optimum = scipy.optimize.minimize(loss, np.zeros(1 + len(names)), method="L-BFGS-B", bounds=limits)
     told_slopes = {name: round(float(at), 4) for name, at in zip(names, optimum.x[1:], strict=True)}
     return Logistic(intercept=round(float(optimum.x[0]), 4), slopes=told_slopes)

@@ -14,17 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-pytest.importorskip("distributed", reason="the extra `hosts` is not installed")
-import dask.config
-
 from loadstone.errors import RunError
-from loadstone.hosts import certificates, dask_link, dask_worker
+from loadstone.hosts import certificates, dask_link
 from loadstone.hosts.dask_link import ControlPlane, DaskLink
 from loadstone.hosts.hosts_file import HostsFile
+from tests.support.lazily import WITHOUT_DISTRIBUTED, LazyModule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from loadstone.hosts import dask_worker
+else:
+    dask_worker = LazyModule("loadstone.hosts.dask_worker")
+
+pytestmark = WITHOUT_DISTRIBUTED
 
 HOSTS = HostsFile.model_validate(
     {"run": {"scheduler": "tcp://127.0.0.1:1", "tls": False}, "host": [{"name": "h1"}]}
@@ -70,6 +74,8 @@ def test_no_time_limit_of_dask_loses_a_host_that_may_be_silent_for_longer() -> N
     plane = ControlPlane(hosts)
     dask_worker.configure(plane._patience_s)
     plane._loop.close()
+    import dask.config  # noqa: PLC0415 - all processes of the tests would import it
+
     assert dask.config.get("distributed.scheduler.worker-ttl") is None
     assert dask.config.get("distributed.comm.timeouts.connect") == "300.0 s"
     assert plane.given(hosts.host[0])["patience_s"] == 300
@@ -164,7 +170,7 @@ def test_a_worker_tells_its_figures_once_a_minute(monkeypatch: pytest.MonkeyPatc
         sent.append(now_s[0])
 
     monkeypatch.setattr(dask_worker.DASK.Worker, "heartbeat", heartbeat)
-    monkeypatch.setattr(dask_worker, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    monkeypatch.setattr("loadstone.hosts.dask_worker.time", SimpleNamespace(monotonic=lambda: now_s[0]))
     worker = object.__new__(dask_worker.HostWorker)
     for now_s[0] in (100.0, 102.0, 159.0, 160.0, 161.0):
         asyncio.run(worker.heartbeat())

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from types import SimpleNamespace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-import pytest
+from tests.support.lazily import WITHOUT_DISTRIBUTED, LazyModule
 
-pytest.importorskip("distributed", reason="the extra `hosts` is not installed")
-from loadstone.hosts.dask_worker import WORD, CoordinatorIsThere, HostAgent, plugin_of
+if TYPE_CHECKING:
+    from loadstone.hosts import dask_worker
+else:
+    dask_worker = LazyModule("loadstone.hosts.dask_worker")
+
+pytestmark = WITHOUT_DISTRIBUTED
 
 
 def removed_after(gone: str, *, known: bool = True) -> list[str]:
@@ -22,7 +26,7 @@ def removed_after(gone: str, *, known: bool = True) -> list[str]:
         removed.append(f"worker's {name}")
 
     async def lose() -> None:
-        mine = CoordinatorIsThere("client-1")
+        mine = dask_worker.CoordinatorIsThere("client-1")
         scheduler = SimpleNamespace(
             worker_plugins={mine.name: b""} if known else {},
             unregister_worker_plugin=unregister,
@@ -36,13 +40,13 @@ def removed_after(gone: str, *, known: bool = True) -> list[str]:
 
 
 def test_only_the_end_of_its_own_coordinator_takes_an_agent_away() -> None:
-    name = plugin_of("client-1")
+    name = dask_worker.plugin_of("client-1")
     assert removed_after("client-1") == [f"worker's {name}", f"scheduler's {name}"]
     assert removed_after("client-2") == []
 
 
 def test_a_coordinator_that_left_in_order_has_no_agents_any_more() -> None:
-    assert removed_after("client-1", known=False) == [f"scheduler's {plugin_of('client-1')}"]
+    assert removed_after("client-1", known=False) == [f"scheduler's {dask_worker.plugin_of('client-1')}"]
 
 
 def test_an_agent_that_is_gone_is_a_loss_and_orders_to_it_do_nothing() -> None:
@@ -53,16 +57,16 @@ def test_an_agent_that_is_gone_is_a_loss_and_orders_to_it_do_nothing() -> None:
         worker = SimpleNamespace(
             stream_handlers={}, plugins={}, batched_stream=SimpleNamespace(send=sent.append)
         )
-        agent = HostAgent("client-1")
+        agent = dask_worker.HostAgent("client-1")
         await agent.setup(worker)
         worker.plugins[agent.name] = agent
         assert agent._process is not None
         agent._process.kill()
         await agent._process.wait()
-        worker.stream_handlers[WORD](run="client-1", order='{"do": "hello"}')
+        worker.stream_handlers[dask_worker.WORD](run="client-1", order='{"do": "hello"}')
         assert agent._reading is not None
         await agent._reading
-        assert {key: sent[-1][key] for key in ("op", "run")} == {"op": WORD, "run": "client-1"}
+        assert {key: sent[-1][key] for key in ("op", "run")} == {"op": dask_worker.WORD, "run": "client-1"}
         assert json.loads(cast("bytes", sent[-1]["line"]))["type"] == "lost"
         await agent.teardown(worker)
 
@@ -76,14 +80,14 @@ def test_a_scheduler_passes_words_to_the_coordinator_of_their_run_and_orders_of_
         client_send=lambda client, message: passed.append((client, message)),
         worker_send=lambda address, message: passed.append((address, message)),
     )
-    asyncio.run(CoordinatorIsThere("client-1").start(scheduler))
-    handler = scheduler.stream_handlers[WORD]
-    asyncio.run(CoordinatorIsThere("client-2").start(scheduler))
-    assert scheduler.stream_handlers == {WORD: handler}
+    asyncio.run(dask_worker.CoordinatorIsThere("client-1").start(scheduler))
+    handler = scheduler.stream_handlers[dask_worker.WORD]
+    asyncio.run(dask_worker.CoordinatorIsThere("client-2").start(scheduler))
+    assert scheduler.stream_handlers == {dask_worker.WORD: handler}
     handler(run="client-1", worker="tls://1", line=b"{}")
     handler(run="client-1", client="client-1", address="tls://1", order="{}")
     handler(run="client-1", client="client-2", address="tls://1", order="{}")
     assert passed == [
-        ("client-1", {"op": WORD, "worker": "tls://1", "line": b"{}"}),
-        ("tls://1", {"op": WORD, "run": "client-1", "order": "{}"}),
+        ("client-1", {"op": dask_worker.WORD, "worker": "tls://1", "line": b"{}"}),
+        ("tls://1", {"op": dask_worker.WORD, "run": "client-1", "order": "{}"}),
     ]

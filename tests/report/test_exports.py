@@ -3,8 +3,6 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-import duckdb
-import pandas as pd
 import polars as pl
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -40,6 +38,10 @@ def test_csv_has_every_interval(run: runs.MadeRun) -> None:
 
 @pytest.mark.in_turn
 def test_parquet_opens_everywhere_as_it_is(run: runs.MadeRun, tmp_path: Path) -> None:
+    # Each process of the tests would take a second for them, and this test runs in one.
+    import duckdb  # noqa: PLC0415
+    import pandas as pd  # noqa: PLC0415
+
     out = tmp_path / "flat.parquet"
     exports.export(Bundle.open(run.path), "parquet", out)
     for path in (out, run.path / "samples.parquet"):
