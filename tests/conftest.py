@@ -18,7 +18,7 @@ import hypothesis
 import pytest
 
 import loadstone
-from tests.support import draw, order, started
+from tests.support import draw, huge_pages, order, started
 from tests.wanted import missing_packages
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        huge_pages.collapse()
         gc.enable()
         gc.set_threshold(NEW_OBJECTS)
 
