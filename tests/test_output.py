@@ -265,6 +265,7 @@ def _older_and_new(place: Path) -> dict[Path, str]:
     return {place / name: f"now {name}" for name in ("a", "new", "b", "c")}
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("most_open", [0, 200])
 @pytest.mark.parametrize("lacks", ["nothing", "no O_TMPFILE", "no attributes", "no links"])
 def test_whichever_name_cannot_be_given_what_was_replaced_is_back(

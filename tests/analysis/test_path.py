@@ -52,6 +52,7 @@ def counted(
     }
 
 
+@pytest.mark.in_turn
 def test_counters_over_the_measured_time(tmp_path: Path) -> None:
     made = run_on(tmp_path, [disk("sda")], counted("sda", read=100, write=20, busy=0.5, queue=7.5))
     found = use(made, "sda")

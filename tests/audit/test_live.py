@@ -44,7 +44,7 @@ def chosen(names: tuple[str, ...]) -> list[Scenario]:
     return [found[name] for name in names]
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("scenario", chosen(LIES), ids=lambda one: one.name)
 def test_a_lie_is_named(scenario: Scenario) -> None:
     needs_engine()

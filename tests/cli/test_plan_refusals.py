@@ -73,6 +73,7 @@ def refusal(err: str) -> str:
     return err[err.index("loadstone: ") :]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_needs_consent_is_planned_and_then_refused_as_run_refuses_it(
     kind: str, precious: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -100,6 +101,7 @@ def test_what_needs_consent_is_planned_and_then_refused_as_run_refuses_it(
     assert not (precious.parent / "loadstone-runs").exists()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", ["one job", "two files", "an experiment"])
 def test_consent_without_effect_is_refused_as_run_refuses_it(
     kind: str, precious: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -115,6 +117,7 @@ def test_consent_without_effect_is_refused_as_run_refuses_it(
     assert precious.read_bytes() == CONTENT
 
 
+@pytest.mark.in_turn
 def test_what_a_plan_would_be_refused_with_is_told_to_python(precious: Path) -> None:
     planned = loadstone.plan_job(FIO.format(precious))
     error = planned.refusal()
@@ -132,6 +135,7 @@ def test_what_a_plan_would_be_refused_with_is_told_to_python(precious: Path) -> 
     assert experiment.refusal([precious]) is None
 
 
+@pytest.mark.in_turn
 def test_a_scheduler_that_a_disk_does_not_take_is_found_by_plan(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

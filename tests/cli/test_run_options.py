@@ -39,6 +39,7 @@ def test_an_option_says_the_same_wherever_runs_are_done() -> None:
     assert len({said["--spec"][verb] for verb in ("run", "curve", "sweep")}) == 1
 
 
+@pytest.mark.in_turn
 @pytest.mark.serial
 @pytest.mark.parametrize("verb", [["sweep", "--iodepth", "1,2"], ["curve", "--points", "50"]])
 def test_a_study_is_held_to_validity_and_to_a_data_sheet(

@@ -58,6 +58,7 @@ def curve_sides(tmp_path_factory: pytest.TempPathFactory) -> tuple[Side, Side]:
     )
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("broken", "beyond"),
     [

@@ -240,6 +240,7 @@ def test_rerun_runs_the_same_plan_again(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.in_turn
 def test_a_rerun_that_is_refused_names_the_place_in_the_job_file(tmp_path: Path) -> None:
     """Of many jobs' targets it was not said which job to change."""
     text = f"[w]\nrw=write\nbs=4k\nsize=64k\nfilename={tmp_path}/data\n"

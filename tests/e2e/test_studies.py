@@ -93,6 +93,7 @@ def test_a_sweep_takes_jobs_behind_a_wall_apart(tmp_path: Path) -> None:
     assert advised == [name for name in dict.fromkeys(valid) if valid.count(name) > 1]
 
 
+@pytest.mark.in_turn
 @pytest.mark.serial
 def test_a_curve_measures_its_maximum_and_shares_of_it(tmp_path: Path) -> None:
     done = run(

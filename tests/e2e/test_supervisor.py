@@ -232,6 +232,7 @@ sys.exit(supervisor.run(work))
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.in_turn
 def test_a_limit_on_cpu_time_that_ends_the_program_is_named() -> None:
     """Only the engine's end was held against it: a slow host used three seconds before the engine did."""
     program = "import sys\nfrom loadstone.cli.process import supervisor\nsys.exit(supervisor.run(spin))"

@@ -91,6 +91,7 @@ def test_a_format_makes_exactly_the_tree(made: Path) -> None:
     assert [path.name for path in others] == [".loadstone-tree.json"]
 
 
+@pytest.mark.in_turn
 def test_the_format_is_a_run_that_ends_when_nothing_is_left(made: Path) -> None:
     first, second = bundles(made / "study0")
     assert first.name.endswith("format_for_rd1")
@@ -269,6 +270,7 @@ def test_a_tree_that_only_a_later_run_changes_is_asked_for_before_the_first(
     assert (folder / "vdb_f0001.file").read_text() == "precious"
 
 
+@pytest.mark.in_turn
 def test_files_are_copied_and_moved_between_trees_that_were_formatted_before(tmp_path: Path) -> None:
     """The mark of the tree they go to vouches for it: that was called a difference between the two."""
     file = tmp_path / "list.parm"

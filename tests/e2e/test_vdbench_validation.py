@@ -109,6 +109,7 @@ def run_list(directory: Path, text: str, code: int) -> program.EndedProgram:
     return done
 
 
+@pytest.mark.in_turn
 @pytest.mark.serial  # Beside tests whose targets hang, a look at its file waited in the kernel twice.
 def test_what_one_run_wrote_is_demanded_of_the_next(tmp_path: Path) -> None:
     """An older content that comes back between two runs is a lost write, though its stamps are right."""

@@ -51,6 +51,7 @@ def test_pooled_errors_of_two_groups_are_students(first: int, second: int, seed:
     assert JointTest(fitted, (1,), (), 0.0, 1.0).p == pytest.approx(found.pvalue, abs=1e-12)
 
 
+@pytest.mark.in_turn
 @settings(max_examples=60)
 @given(st.floats(0.01, 50), st.integers(1, 20), st.integers(1, 200))
 def test_fishers_f_is_scipys(value: float, first: int, second: int) -> None:

@@ -102,6 +102,7 @@ def test_a_plan_of_what_is_missing_counts_no_rehearsal(tmp_path: Path) -> None:
     assert rest.missing == whole.runs
 
 
+@pytest.mark.in_turn
 def test_a_factor_without_effect_is_refused_in_a_fraction_too(tmp_path: Path) -> None:
     """No two runs of it differed in that factor alone, and so nothing was compared."""
     factors = [
@@ -124,6 +125,7 @@ def test_a_factor_without_effect_is_refused_in_a_fraction_too(tmp_path: Path) ->
         announce(prepare(path))
 
 
+@pytest.mark.in_turn
 def test_what_a_pattern_moves_is_kept_beside_the_size_of_all(tmp_path: Path) -> None:
     """`size` of the experiment took io_size of a pattern away: each run wrote twice what its file says."""
     text = FILE.format(runtime="1s", more='size = "8m"', factor=DEPTH).replace('runtime = "1s"\n', "")

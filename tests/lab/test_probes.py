@@ -85,6 +85,7 @@ def test_a_cache_answers_what_was_read_before(tmp_path: Path) -> None:
     assert run(made, state).rate == pytest.approx(40_000, rel=0.05)
 
 
+@pytest.mark.in_turn
 def test_writes_fall_to_the_rate_behind_a_cache_when_it_is_full() -> None:
     made = changed(
         situation(write_cache_bytes=128 << 20, write_cache_ns=400_000, drain_bytes_per_second=4_096_000),

@@ -471,6 +471,7 @@ def test_one_other_metric_is_named_as_several_are(planted: ExperimentStory) -> N
     assert (first, other) == ("4k random read", "4k random read, latency p99")
 
 
+@pytest.mark.in_turn
 def test_an_experiment_has_the_data_path_of_a_run(planted: ExperimentStory, tmp_path: Path) -> None:
     """Pages of studies had it, and those of experiments did not."""
     point = Point(name="first", factors={}, bundle="", status="complete")

@@ -116,6 +116,7 @@ def test_rows_go_from_all_to_each_target(text: str) -> None:
     assert {(row["Access Specification Name"], row["# Disks"]) for row in of_targets} == {("", "")}
 
 
+@pytest.mark.in_turn
 def test_rates_add_up_and_times_do_not(text: str) -> None:
     """Each target has one I/O of 20 us in flight: 50,000 a second."""
     rows = apart(text)

@@ -154,6 +154,7 @@ def test_a_limit_that_lower_loads_leave_open_is_not_broken_at_every_load(curved:
     assert "limit undecided" in study_curve.cells(loads[0], left)
 
 
+@pytest.mark.in_turn
 def test_a_narrow_terminal_drops_columns_and_not_numbers(curved: StudyPage) -> None:
     text = summary_of(curved, width=80)
     table = text[: text.index("knee:")]
@@ -163,6 +164,7 @@ def test_a_narrow_terminal_drops_columns_and_not_numbers(curved: StudyPage) -> N
     assert "…" not in table
 
 
+@pytest.mark.in_turn
 def test_curves_join_points_in_the_order_asked_and_keep_loads_that_turn_back(curved: StudyPage) -> None:
     found = curves(curved.runs)[0]
     turned = [*found.loads[:3], found.loads[5], found.loads[4]]
