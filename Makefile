@@ -64,8 +64,9 @@ static: build
 demo: build
 	@examples/demo.sh $(BIN)/loadstone
 
-# Tests wait as long as they compute, so more of them run side by side than there are processors.
-JOBS ?= $(shell expr 2 \* $$(nproc))
+# Tests wait as well as compute, so more of them run side by side than there are processors. Each of these
+# processes collects all tests, which takes 9 s.
+JOBS ?= $(shell expr 3 \* $$(nproc) / 2)
 
 # Hundreds of programs are started: without bytecode each would compile all of its modules.
 test nightly: export PYTHONDONTWRITEBYTECODE =
