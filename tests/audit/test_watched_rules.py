@@ -369,6 +369,15 @@ def test_a_journal_is_not_another_load() -> None:
     assert one(foreign_load.RULE, plain).effect == "suspect"
     copying = file(file_system="btrfs")
     assert foreign_load.RULE.judge(run(op="write", targets=(copying,), device_bytes=2.0)) == Clear()
+    # Reads are compared then, and the sentence says so: of a write run the job 'moved only 0 B/s'.
+    reads = run(
+        op="write", targets=(copying,), extra={"block.loop0.read_bytes": 20e6, "block.loop0.reads": 5e3}
+    )
+    assert "read 19.1 MiB/s but the job only 0 B/s" in one(foreign_load.RULE, reads).text.replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
+    moved = one(foreign_load.RULE, run(device_bytes=2.0)).text
+    assert " moved " in moved
 
 
 @pytest.mark.parametrize(

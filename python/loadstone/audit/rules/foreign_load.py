@@ -79,7 +79,7 @@ def _excess(case: Case, traffic: CarrierTraffic) -> Answer:
     )
     if not more_bytes or not visible:
         return Clear()
-    return (_finding(case, traffic, requested[0], excess_bytes),)
+    return (_finding(case, traffic, requested[0], excess_bytes, did="read" if own else "moved"),)
 
 
 def _beside(case: Case) -> Finding | None:
@@ -166,7 +166,8 @@ def _bytes(traffic: CarrierTraffic, *, own: bool, moved: bool = False) -> tuple[
     return sum(one.bytes for one in op_traffic), sum(one.ios for one in op_traffic)
 
 
-def _finding(case: Case, traffic: CarrierTraffic, asked: float, excess: float) -> Finding:
+def _finding(case: Case, traffic: CarrierTraffic, asked: float, excess: float, *, did: str) -> Finding:
+    """Tell of an excess; `did`: what was compared, where a file system's own writes leave reads alone."""
     share = excess / asked if asked else float("inf")
     reads = traffic.moved["read"].bytes - traffic.asked["read"].bytes
     more = f" ({100 * share:.0f} % more)" if share < 10 else ""
@@ -187,6 +188,7 @@ def _finding(case: Case, traffic: CarrierTraffic, asked: float, excess: float) -
         text=say(
             whose.key,
             device=case_queries.under(case),
+            did=did,
             device_bytes_per_s=(asked + excess) / traffic.seconds,
             job_bytes_per_s=asked / traffic.seconds,
             more=more,
