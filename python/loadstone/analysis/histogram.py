@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
@@ -82,13 +82,12 @@ class Histogram:
 
         `None` when fewer than `MIN_BEYOND` samples lie beyond it, at the side with fewer.
         """
+        return self.percentiles((percent,))[percent]
+
+    def percentiles(self, percents: Iterable[float]) -> dict[float, int | None]:
+        """Return several percentiles: the counts are added up once."""
         cumulated = np.cumsum(self.counts)
-        count = int(cumulated[-1])
-        share = percent / 100
-        if count * min(share, 1 - share) < MIN_BEYOND - 1e-6:
-            return None
-        # Rounded, because 0.999 * 1000 is a little above 999 in binary.
-        return _of_rank(cumulated, math.ceil(round(share * count, 6)))
+        return {percent: _of_share(cumulated, percent / 100) for percent in percents}
 
     def of_rank(self, rank: int) -> int:
         """Return the latency in ns of the sample with a rank; the shortest has rank 1."""
@@ -119,6 +118,14 @@ class Histogram:
 VALUES: Final = values_of(np.arange(BUCKETS + 1, dtype=np.int64))
 """Of every bucket, and of the one behind the last: a study asks for thousands."""
 VALUES.flags.writeable = False
+
+
+def _of_share(cumulated: NDArray[np.int64], share: float) -> int | None:
+    count = int(cumulated[-1])
+    if count * min(share, 1 - share) < MIN_BEYOND - 1e-6:
+        return None
+    # Rounded, because 0.999 * 1000 is a little above 999 in binary.
+    return _of_rank(cumulated, math.ceil(round(share * count, 6)))
 
 
 def _of_rank(cumulated: NDArray[np.int64], rank: int) -> int:

@@ -13,7 +13,7 @@ from loadstone.analysis.estimate import Caution, Estimate
 from loadstone.analysis.histogram import NO_SAMPLES, Histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,14 @@ class Latency:
 
     def percentile(self, percent: float) -> int | None:
         """Return the percentile, `None` with too few samples; never beyond the exact extremes."""
-        value = self.histogram.percentile(percent)
-        return None if value is None else min(max(value, self.min_ns), self.max_ns)
+        return self.percentiles((percent,))[percent]
+
+    def percentiles(self, percents: Iterable[float]) -> dict[float, int | None]:
+        """Return several percentiles, as `percentile` does each."""
+        return {
+            percent: None if value is None else min(max(value, self.min_ns), self.max_ns)
+            for percent, value in self.histogram.percentiles(percents).items()
+        }
 
 
 def summed(

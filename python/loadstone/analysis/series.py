@@ -99,7 +99,7 @@ def _percentiles(
     if bins is None:
         return [None] * len(percentiles)
     histogram = Histogram.of(*bins)
-    return [histogram.percentile(percent) for percent in percentiles]
+    return list(histogram.percentiles(percentiles).values())
 
 
 def _empty(percentiles: tuple[float, ...]) -> pl.DataFrame:

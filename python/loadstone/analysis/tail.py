@@ -72,7 +72,7 @@ def percentile_intervals(
     the shares 1.96 e lower and higher (Heidelberger and Lewis, Quantile Estimation in Dependent
     Sequences, Operations Research 32, 1984).
     """
-    percentiles = {percent: histogram.percentile(percent) for percent in percents}
+    percentiles = histogram.percentiles(percents)
     known = [(percent, value) for percent, value in percentiles.items() if value is not None]
     shares = beyond(measurement, [value for _, value in known])
     intervals: dict[float, tuple[int, int] | None] = dict.fromkeys(percents)

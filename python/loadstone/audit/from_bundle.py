@@ -409,7 +409,7 @@ def _latency(latency: Latency | None) -> shape.LatencyFigures | None:
     if latency is None:
         return None
     percents = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
-    known = {percent: latency.percentile(percent) for percent in percents}
+    known = latency.percentiles(percents)
     return shape.LatencyFigures(
         mean_ns=latency.mean_ns,
         kind="lat",

@@ -149,10 +149,10 @@ def _values(summary: Summary, total: Total, op: str, stats: OpTotals, tails: Tai
 def _percentiles(lat: Latency | None, errors: Mapping[float, float]) -> dict[Metric, Value | None]:
     values: dict[Metric, Value | None] = {}
     counted = None if lat is None else _counted(lat)
+    mean = None if lat is None else sample(lat.mean)
+    percentiles = {} if lat is None else lat.percentiles(AT_PERCENT)
     for percent, metric in AT_PERCENT.items():
-        value = lat.percentile(percent) if lat is not None else None
-        error = errors.get(percent)
-        mean = None if lat is None else sample(lat.mean)
+        value, error = percentiles.get(percent), errors.get(percent)
         known = None if error is None or value is None else error * value
         values[metric] = None
         if lat is not None and value is not None and mean is not None:
@@ -170,11 +170,11 @@ def _counted(latency: Latency) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def _clat_percentiles(clat: Latency | None) -> dict[Metric, Value | None]:
     """Return them without errors: only repeats tell those."""
-    known = {percent: None if clat is None else clat.percentile(percent) for percent in PERCENTILES}
+    known = {} if clat is None else clat.percentiles(PERCENTILES)
     counted = None if clat is None else _counted(clat)
     return {
         metric: None
-        if (value := known[percent]) is None
+        if (value := known.get(percent)) is None
         else TailSample(float(value), None, None, percent=percent, counted=counted)
         for percent, metric in CLAT_AT_PERCENT.items()
     }
