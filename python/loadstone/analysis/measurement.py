@@ -50,11 +50,9 @@ class MeasuredLine:
     streams: tuple[int, ...]
 
 
-_Windows = tuple[
-    tuple[By, str, bool],
-    int,
-    "dict[tuple[int, int, int, int], tuple[NDArray[np.int64], NDArray[np.int64]]]",
-]
+_OfWindows = dict[tuple[int, int, int, int], "tuple[NDArray[np.int64], NDArray[np.int64]]"]
+_Parts = dict[tuple[int, int, int, int], "list[tuple[NDArray[np.int64], NDArray[np.int64]]]"]
+_Windows = tuple[tuple[By, str, bool], int, _OfWindows]
 
 
 @cache
@@ -121,9 +119,7 @@ class Measurement:
         """Travel without what is made at once again."""
         return {**self.__dict__, "_rows": {}}
 
-    def windows(
-        self, by: By, latency: str, every: int, *, ramp: bool = True
-    ) -> dict[tuple[int, int, int, int], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def windows(self, by: By, latency: str, every: int, *, ramp: bool = True) -> _OfWindows:
         """Return buckets and counts of each (key, op, stage, window of `every` intervals).
 
         Ramps are in it unless `ramp` is false.
@@ -137,27 +133,25 @@ class Measurement:
         _, finer, known = self._windows
         if every == finer:
             return known
-        parts: dict[tuple[int, int, int, int], list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = {}
+        parts: _Parts = {}
         for (key, op, stage, window), counts in known.items():
             parts.setdefault((key, op, stage, window * finer // every), []).append(counts)
         return {name: _one(several) for name, several in parts.items()}
 
-    def _read_windows(
-        self, by: By, latency: str, every: int, *, ramp: bool
-    ) -> dict[tuple[int, int, int, int], tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        keys = ("key", "op", "stage", "window")
-        columns = ["cell", "op", "stage", "interval", "ramp", f"{latency}_bucket", f"{latency}_count"]
-        histogram_parts: dict[
-            tuple[int, int, int, int], list[tuple[NDArray[np.int64], NDArray[np.int64]]]
-        ] = {}
+    def _read_windows(self, by: By, latency: str, every: int, *, ramp: bool) -> _OfWindows:
+        histogram_parts: _Parts = {}
         summed = latency == OVER_TIME and self._sums_window is not None and every % self._sums_window == 0
-        for read in (self.bundle.sums if summed else self.pieces)(columns):
-            piece = read if ramp else read.filter(~pl.col("ramp"))
-            rows = self._keyed(piece, by).with_columns((pl.col("interval") // every).alias("window"))
-            rows = rows.drop_nulls(keys)
-            for (key, op, stage, window), buckets, counts in grouped(rows, latency, keys):
-                histogram_parts.setdefault((key, op, stage, window), []).append((buckets, counts))
+        for read in (self.bundle.sums if summed else self.pieces)(_columns_of(latency)):
+            self._add_windows(
+                histogram_parts, read if ramp else read.filter(~pl.col("ramp")), by, latency, every
+            )
         return {name: _one(parts) for name, parts in sorted(histogram_parts.items())}
+
+    def _add_windows(self, parts: _Parts, piece: pl.DataFrame, by: By, latency: str, every: int) -> None:
+        keys = ("key", "op", "stage", "window")
+        rows = self._keyed(piece, by).with_columns((pl.col("interval") // every).alias("window"))
+        for (key, op, stage, window), buckets, counts in grouped(rows.drop_nulls(keys), latency, keys):
+            parts.setdefault((key, op, stage, window), []).append((buckets, counts))
 
     def histograms(self, latency: str) -> dict[tuple[int, ...], Histogram]:
         """Return the measured histogram of each (cell, op) that has samples of this latency.
@@ -179,13 +173,19 @@ class Measurement:
     @cached_property
     def _read(self) -> tuple[pl.DataFrame, dict[str, dict[tuple[int, ...], Histogram]]]:
         """The columns that are numbers, and the histograms added up: as sealed, or in one pass."""
-        if self._sums_window is None:
+        every = self._sums_window
+        if every is None:
             return self._added_up()
         sums: dict[str, dict[tuple[int, ...], Histogram]] = {latency: {} for latency in LATENCIES}
+        parts: _Parts = {}
         for latency, histograms in sums.items():
-            columns = ("cell", "op", "ramp", f"{latency}_bucket", f"{latency}_count")
-            for piece in self.bundle.sums(columns):
+            for piece in self.bundle.sums(_columns_of(latency)):
                 add_histograms(histograms, piece.filter(~pl.col("ramp")), latency, OF_CELL)
+                if latency == OVER_TIME:
+                    # A chart of many jobs wants them together, and to read them again takes longer than this.
+                    self._add_windows(parts, piece, "all", latency, every)
+        together = {name: _one(several) for name, several in sorted(parts.items())}
+        self._windows = (("all", OVER_TIME, True), every, together)
         numbers = [*layout.NUMBERS, *layout.COUNTED]
         empty = pl.DataFrame(schema={**layout.SAMPLES, **layout.COUNTED}).select(numbers)
         return pl.concat([empty, *self.pieces(numbers)]), sums
@@ -351,6 +351,11 @@ class Measurement:
             ),
             None,
         )
+
+
+def _columns_of(latency: str) -> list[str]:
+    """Return the columns that windows of a latency are made of."""
+    return ["cell", "op", "stage", "interval", "ramp", f"{latency}_bucket", f"{latency}_count"]
 
 
 def _one(
