@@ -53,9 +53,18 @@ def test_what_one_run_prints_again_and_again_counts_once(tmp_path: Path) -> None
     ]
     documents = [printed(began + at_ms, elapsed_s, ios) for at_ms, elapsed_s, ios in status]
     assert rates(tmp_path / "st.json", *documents) == [1000]
-    # A second run, and results of two that were printed by turns.
+    # And a second run.
     later = [printed(began + 7_000 + at_ms, elapsed_s, 2 * ios) for at_ms, elapsed_s, ios in status]
     assert rates(tmp_path / "two.json", *documents, *later) == [1000, 2000]
+
+
+def test_runs_side_by_side_are_all_there(tmp_path: Path) -> None:
+    """They began in the same second and have the names of each other's jobs, but other files."""
+    began = 1_796_070_400_000
+    documents = [printed(began + 30_000 + 40 * at, 30, 1000 * (at + 1)) for at in range(2)]
+    for at, one in enumerate(documents):
+        one["jobs"][0]["job options"] = {**one["jobs"][0]["job options"], "filename": f"/dev/sd{at}"}
+    assert rates(tmp_path / "two.json", *documents) == [500, 1000]
 
 
 def test_results_without_a_time_are_taken_for_those_of_one_run_with_a_note(tmp_path: Path) -> None:

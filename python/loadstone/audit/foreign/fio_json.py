@@ -69,10 +69,25 @@ def _entries(path: Path, root: dict[str, Any]) -> list[_Entry]:
 def _is_of_run(document: dict[str, Any], run: dict[str, Any]) -> bool:
     """Tell whether the program that printed a result printed this one, too: it began at one moment.
 
-    True where that is not known.
+    True where that is not known. Programs that began side by side have other options.
     """
     one, other = _began_ms(document), _began_ms(run)
-    return one is None or other is None or (one[0] < other[1] and other[0] < one[1])
+    if one is None or other is None:
+        return True
+    options, others = _options_by_name(document), _options_by_name(run)
+    alike = all(options[name] == others[name] for name in options.keys() & others.keys())
+    return alike and one[0] < other[1] and other[0] < one[1]
+
+
+def _options_by_name(document: dict[str, Any]) -> dict[str, tuple[dict[str, str], dict[str, str]]]:
+    """Return the options of each job by its name, and those of all jobs."""
+    general = _texts(document.get("global options"))
+    return {str(one.get("jobname")): (_texts(one.get("job options")), general) for one in _listed(document)}
+
+
+def _listed(document: dict[str, Any]) -> list[dict[str, Any]]:
+    entries = document.get("jobs") or document.get("client_stats")
+    return [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
 
 
 def _began_ms(document: dict[str, Any]) -> tuple[float, float] | None:
@@ -80,9 +95,7 @@ def _began_ms(document: dict[str, Any]) -> tuple[float, float] | None:
 
     Source: stat.c of fio, `show_thread_status_json`, and libfio.c, `mtime_since_genesis`.
     """
-    entries = document.get("jobs") or document.get("client_stats")
-    listed = [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
-    elapsed_s = max((reader.positive(one.get("elapsed")) or 0.0 for one in listed), default=0.0)
+    elapsed_s = max((reader.positive(one.get("elapsed")) or 0.0 for one in _listed(document)), default=0.0)
     in_seconds, in_ms = (reader.positive(document.get(key)) for key in ("timestamp", "timestamp_ms"))
     if not elapsed_s or (in_ms is None and in_seconds is None):
         return None
