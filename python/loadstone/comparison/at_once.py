@@ -72,10 +72,7 @@ def _last_counts(
 ) -> tuple[list[ComparedPhase], list[tuple[ComparedPhase, ComparedPhase]]]:
     """Return phases without earlier counts of the same run, and those with the last count of each."""
     timed = [one for one in phases if one.case.ran_s is not None]
-    later = [
-        [other for other in timed if _is_counted_on(one, other)] if one.case.ran_s is not None else []
-        for one in phases
-    ]
+    later = [[other for other in timed if _is_counted_on(one, other)] for one in phases]
     last = [max(others, key=lambda one: one.case.seconds or 0.0, default=None) for others in later]
     return (
         [one for one, other in zip(phases, last, strict=True) if other is None],

@@ -88,11 +88,13 @@ class Curve:
         return bool(points) and all(load.large_blocks for load in points)
 
     def bytes_per_s(self, iops: float) -> float:
-        """Return the bandwidth of a load, whose blocks are those of the nearest load that was measured."""
-        measured = [one for one in self.loads if one.iops.value > 0]
-        if not measured:
-            return 0.0
-        nearest = min(measured, key=lambda one: abs(one.iops.value - iops))
+        """Return the bandwidth of a load, whose blocks are those of the nearest load that did any I/O.
+
+        For a curve with a knee: one of its loads did. Raises `ValueError` for one of which none did.
+        """
+        nearest = min(
+            (one for one in self.loads if one.iops.value > 0), key=lambda one: abs(one.iops.value - iops)
+        )
         return iops * nearest.bandwidth.value / nearest.iops.value
 
 

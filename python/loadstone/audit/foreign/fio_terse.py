@@ -64,10 +64,11 @@ def read(path: Path) -> reader.ForeignResults:
     if not groups:
         raise reader.wrong(path, "no_terse_line")
     notes = ["terse output does not say what was asked for: depth, block size and direct are not known"]
-    lines = Counter(job.name for jobs in groups.values() for job in jobs)
-    notes += [
-        say("audit.foreign.clones", lines=count, name=name) for name, count in lines.items() if count > 1
-    ]
+    for jobs in groups.values():
+        lines = Counter(job.name for job in jobs)
+        notes += [
+            say("audit.foreign.clones", lines=count, name=name) for name, count in lines.items() if count > 1
+        ]
     cases = [fio_case.case(jobs, _asked(jobs), notes) for jobs in groups.values()]
     return reader.ForeignResults(
         f"fio terse ({version[:32]})", reader.with_siblings(cases), notes=tuple(notes)
