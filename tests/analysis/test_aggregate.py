@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from loadstone.analysis.aggregate import added_up
 from loadstone.bundle.layout import SAMPLES
@@ -47,3 +51,57 @@ def test_sums_of_sums_are_sums() -> None:
     whole = added_up(parts.with_columns(all=0), ("all",), ("lat",))
     assert whole["ops"].item() == whole["lat_samples"].item() == 400
     assert whole["lat_sum_ns"].item() == LATE["lat_sum_ns"].sum()
+
+
+KEYS = st.sampled_from([0, 1, 2, 7, 2**31, 2**40])
+"""Far apart, too: three such keys are no one number."""
+
+
+@given(
+    st.lists(
+        st.tuples(KEYS, KEYS, KEYS, st.integers(0, 50), st.integers(0, 50), st.integers(0, 3)), max_size=40
+    )
+)
+def test_groups_are_those_of_a_plain_query(drawn: list[tuple[int, int, int, int, int, int]]) -> None:
+    rows = [
+        row(0, start, start + length, ops) | {"a": a, "b": b, "c": c} for a, b, c, start, length, ops in drawn
+    ]
+    whole = dict.fromkeys("abc", pl.Int64)
+    numbers = samples(*({k: v for k, v in one.items() if k not in whole} for one in rows))
+    table = numbers.with_columns(
+        pl.Series(name, [one[name] for one in rows], kind) for name, kind in whole.items()
+    )
+    measured = pl.col("ops") > 0
+    expected = (
+        table.group_by("a", "b", "c")
+        .agg(
+            pl.col("start_ns").min(),
+            pl.col("end_ns").max(),
+            pl.col("ops").sum(),
+            pl.col("ops").sum().alias("lat_samples"),
+            pl.col("lat_sum_ns").sum(),
+            pl.col("lat_min_ns").filter(measured).min(),
+            pl.col("lat_max_ns").max(),
+            pl.col("ramp").all(),
+        )
+        .sort("a", "b", "c")
+    )
+    added = added_up(table, ("a", "b", "c"), ("lat",), "ops", more={"ramp": "all"})
+    assert added.select(expected.columns).rows() == expected.rows()
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(0, 9), st.integers(0, 9)), min_size=1
+    )
+)
+def test_no_second_of_a_key_counts_twice(drawn: list[tuple[int, int, int, int]]) -> None:
+    table = samples(*(row(interval, start, start + length) for _, interval, start, length in drawn))
+    table = table.with_columns(pl.Series("key", [key for key, *_ in drawn], pl.UInt32))
+    added = added_up(table, ("key",), over="interval")
+    for (key,), intervals in added.group_by("key"):
+        own = table.filter(pl.col("key") == key)
+        counted = sorted(intervals.filter(pl.col("length_ns") > 0).select("start_ns", "end_ns").rows())
+        assert all(one[1] <= other[0] for one, other in pairwise(counted))
+        assert counted[-1][1] <= int(own["end_ns"].max()) if counted else True  # type: ignore[arg-type] # a number
+        assert intervals["ops"].sum() == own["ops"].sum()

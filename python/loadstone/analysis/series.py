@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from loadstone.analysis.aggregate import ENGINE, added_up
+from loadstone.analysis.aggregate import added_up
 from loadstone.analysis.histogram import Histogram
 from loadstone.analysis.totals import PERCENTILES
 from loadstone.bundle.layout import OPS
@@ -64,7 +64,7 @@ def series(
 
 
 def _sums(rows: pl.DataFrame, latency: str) -> pl.DataFrame:
-    return added_up(rows, ("key", "op", "stage"), (latency,), more=(pl.col("ramp").all(),), over="window")
+    return added_up(rows, ("key", "op", "stage"), (latency,), more={"ramp": "all"}, over="window")
 
 
 def _rates(measurement: Measurement, by: By, windows: pl.DataFrame, latency: str) -> pl.DataFrame:
@@ -90,7 +90,7 @@ def _rates(measurement: Measurement, by: By, windows: pl.DataFrame, latency: str
         (pl.col("bytes") * per_second).alias("bytes_per_s"),
         pl.when(samples > 0).then(pl.col(f"{latency}_sum_ns") / samples).alias("mean_ns"),
         pl.when(samples > 0).then(longest).alias("max_ns"),
-    ).collect(engine=ENGINE)
+    ).collect(engine="in-memory")
 
 
 def _percentiles(

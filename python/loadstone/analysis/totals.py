@@ -12,30 +12,24 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from loadstone.analysis.aggregate import ENGINE, added_up, sums
+from loadstone.analysis.aggregate import added_up, columns_added_up
 from loadstone.analysis.estimate import ratios
 from loadstone.analysis.latency import Latency, summed
 from loadstone.analysis.requested_ops import MOVES_DATA, is_requested, requested
 from loadstone.bundle.layout import LATENCIES, OPS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from numpy.typing import NDArray
-
+    from loadstone.analysis.aggregate import Columns, Reduction
     from loadstone.analysis.estimate import Estimate
     from loadstone.analysis.histogram import Histogram
     from loadstone.analysis.measurement import By, MeasuredLine, Measurement
     from loadstone.plan.model import Plan
 
-    Columns = dict[str, NDArray[Any]]
-
 PERCENTILES: Final = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 OF_LATENCIES: Final = tuple(f"{kind}_{name}" for kind in LATENCIES for name in ("sum_ns", "samples"))
-OF_INTERVALS: Final = (
-    pl.col("stage").min(),
-    *(pl.col(name).sum() for name in OF_LATENCIES),
-)
+OF_INTERVALS: Final[Mapping[str, Reduction]] = {"stage": "min", **dict.fromkeys(OF_LATENCIES, "sum")}
 """What the errors of means and rates are made of; an hour of many jobs has half a million of them."""
 
 
@@ -80,7 +74,7 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
     rows = measurement.rows(by)
     if rows["ramp"].any():
         rows = rows.filter(~pl.col("ramp"))
-    intervals = added_up(rows, ("key", "op"), more=OF_INTERVALS, over="interval")
+    intervals = columns_added_up(rows, ("key", "op"), more=OF_INTERVALS, over="interval")
     whole = {
         (row["key"], row["op"]): row for row in added_up(rows, ("key", "op"), LATENCIES).iter_rows(named=True)
     }
@@ -110,11 +104,11 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
         data = op_totals[moving[0]] if alone else None
         if moving and not alone:
             counted = rows.filter(requested_rows & (pl.col("key") == line.key))
-            together = added_up(counted, ("key",), more=OF_INTERVALS, over="interval")
+            together = columns_added_up(counted, ("key",), more=OF_INTERVALS, over="interval")
             wanted = requested(measurement.plan, line.cells)
             added = {kind: _added(measurement, kind, wanted) for kind in LATENCIES}
             known = {kind: histogram for kind, histogram in added.items() if histogram is not None}
-            of_all = counted.select(sums(LATENCIES)).row(0, named=True)
+            of_all = added_up(counted, ("key",), LATENCIES).row(0, named=True)
             data = _stats(measurement, line, _columns(together), known, of_all)
         names = tuple(name for name in ops if OPS.index(name) in moving)
         all_totals.append(Total(line, measurement.measured_ns(line), data, ops, names))
@@ -127,21 +121,21 @@ def _requested_pairs(plan: Plan, rows: pl.DataFrame, pairs: list[tuple[int, int]
         return [(key, op) for key, op in pairs if op in MOVES_DATA]
     # Lazily: rows have many columns, and two are wanted.
     counted = rows.lazy().filter(is_requested(plan)).select("key", "op").unique().sort("key", "op")
-    return list(counted.collect(engine=ENGINE).iter_rows())
+    return list(counted.collect(engine="in-memory").iter_rows())
 
 
-def _columns(intervals: pl.DataFrame) -> Columns:
-    """Return what the errors of means and rates are made of, out of Polars in one go."""
+def _columns(intervals: Columns) -> Columns:
+    """Return what the errors of means and rates are made of."""
     whole = ("start_ns", "end_ns", "stage")
     return {
-        name: intervals[name].to_numpy().astype(np.int64 if name in whole else np.float64)
+        name: intervals[name].astype(np.int64 if name in whole else np.float64)
         for name in (*whole, "ops", "bytes", *OF_LATENCIES)
     }
 
 
-def _runs(intervals: pl.DataFrame) -> Iterator[tuple[tuple[int, int], int, int]]:
+def _runs(intervals: Columns) -> Iterator[tuple[tuple[int, int], int, int]]:
     """Yield (key, op), the first row and the number of rows of each, of rows in their order."""
-    keys, ops = (intervals[name].to_numpy().astype(np.int64) for name in ("key", "op"))
+    keys, ops = (intervals[name].astype(np.int64) for name in ("key", "op"))
     if not len(keys):
         return
     begins = np.flatnonzero(np.r_[True, (keys[1:] != keys[:-1]) | (ops[1:] != ops[:-1])])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from loadstone.analysis.aggregate import added_up, sums
+from loadstone.analysis.aggregate import added_up
 from loadstone.analysis.estimate import ratio
 from loadstone.analysis.latency import summed
 
@@ -114,8 +114,8 @@ def of_stages(samples: pl.DataFrame, begins_ns: Mapping[int, int | None]) -> dic
     little = pl.col("ops").filter("in_time").sum().over("stage") < LEAST_OPS
     rows = counted.filter(pl.col("in_time") | little).collect()
     windows = added_up(rows, ("stage",), over="interval")
-    written = pl.col("bytes").filter(pl.col("op") == 1).sum().alias("written")
-    whole = rows.group_by("stage").agg(*sums(("lat",), "ops"), written)
+    with_written = rows.with_columns(written=pl.col("bytes") * (pl.col("op") == 1))
+    whole = added_up(with_written, ("stage",), ("lat",), "ops", more={"written": "sum"})
     lengths, ops = (windows[name].to_numpy().astype(np.float64) for name in ("length_ns", "ops"))
     stages = windows["stage"].to_numpy()
     stage_figures = {

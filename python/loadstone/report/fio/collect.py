@@ -231,7 +231,7 @@ def _fill_windows(lines: Sequence[JobLine], rows: pl.DataFrame, interval_ns: int
     per_window = max(1, round(WINDOW_NS / interval_ns))
     intervals = added_up(rows.filter(pl.col("op") != SYNC), ("line", "op"), over="interval")
     placed = intervals.with_columns((pl.col("interval") // per_window).alias("window"))
-    windows = added_up(placed, ("line", "op", "window"), more=(pl.col("length_ns").sum(),))
+    windows = added_up(placed, ("line", "op", "window"), more={"length_ns": "sum"})
     windows = windows.filter(pl.col("length_ns") > per_window * interval_ns // 2)
     for (index, op), part in windows.group_by("line", "op", maintain_order=True):
         direction = lines[int(str(index))].directions[int(str(op))]

@@ -326,8 +326,8 @@ def _averages(log: LogFile, rows: pl.DataFrame) -> pl.DataFrame:
     keys, length = ("window", "op"), pl.col("length_ns")
     if log.kind in {"bw", "iops"}:
         amount = pl.col("bytes") / 1024 if log.kind == "bw" else pl.col("ops")
-        highest = (amount / length * 1e9).max().alias("maximum")
-        windows = added_up(added_up(rows, keys, over="interval"), keys, more=(length.sum(), highest))
+        intervals = added_up(rows, keys, over="interval").with_columns(maximum=amount / length * 1e9)
+        windows = added_up(intervals, keys, more={"length_ns": "sum", "maximum": "max"})
         return windows.select(*keys, (amount / length * 1e9).alias("average"), "maximum")
     windows = added_up(rows, keys, (log.kind,), "ops").filter(pl.col("ops") > 0)
     return windows.select(
