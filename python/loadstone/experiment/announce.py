@@ -29,6 +29,7 @@ from loadstone.experiment.rehearsal import Rehearsal, RehearsalSize
 from loadstone.experiment.run import refuse_state
 from loadstone.experiment.writes import laid_out_bytes, most_written, written_refusal
 from loadstone.messages import make_error, say
+from loadstone.path.child import run_in_child
 from loadstone.plan.safety import guard
 
 if TYPE_CHECKING:
@@ -182,7 +183,8 @@ def announce(prepared: PreparedExperiment) -> Announcement:
 
 def _announced(prepared: PreparedExperiment) -> Announcement:
     announcement = Announcement(prepared)
-    raise_all(_mistakes(prepared, announcement.plans))
+    announcement.plans, mistakes = _looked_at(prepared)
+    raise_all(mistakes)
     announcement.rehearsal = _rehearsal(prepared)
     announcement.built = _built(prepared)
     _writes(announcement, announcement.plans)
@@ -210,19 +212,27 @@ def prepared_or_all_mistakes(path: Path, options: ReadOptionsOfExperiment) -> Pr
         whole, content = prepared.whole, prepared.content
         left_out = {loc[:2] for loc in looked.left_out}
         patterns = {one.name for at, one in enumerate(whole.patterns) if ("patterns", at) in left_out}
-        further = _mistakes(prepared, {}, without=patterns)
+        _, further = _looked_at(prepared, without=patterns)
         mistakes += [one.elsewhere(lambda known: line_given(known, path, content, whole)) for one in further]
     raise_all(in_order(mistakes))
     raise AssertionError  # pragma: no cover - without a mistake there are runs
 
 
-def _mistakes(
-    prepared: PreparedExperiment, plans: dict[str, Plan], without: Collection[str] = ()
-) -> list[LoadstoneError]:
-    """Plan what can be planned, and return what is wrong with it and with factors that have no effect.
+def _looked_at(
+    prepared: PreparedExperiment, without: Collection[str] = ()
+) -> tuple[dict[str, Plan], list[LoadstoneError]]:
+    """Plan what can be planned; return the Plans by run, and what is wrong with runs and factors.
 
-    `without`: patterns that are left out, on which a factor may well have an effect.
+    `without`: patterns that are left out, on which a factor may well have an effect. In one child for all
+    runs: one for each takes longer than what it does.
     """
+    return run_in_child(lambda: _planned_runs(prepared, without), doing=say("path.child.looking.targets"))
+
+
+def _planned_runs(
+    prepared: PreparedExperiment, without: Collection[str]
+) -> tuple[dict[str, Plan], list[LoadstoneError]]:
+    plans: dict[str, Plan] = {}
     of_runs: dict[tuple[str, str | None, str], LoadstoneError] = {}
     unplanned: set[str] = set(without)
     changed = dict[str, None]()
@@ -247,7 +257,7 @@ def _mistakes(
                 refuse_state(prepared, run, resolved.plan)
         except (InputError, RefusedError) as error:
             add(wanted.name, error)
-    return [*of_runs.values(), *_without_effect(prepared, plans, list(changed), unplanned)]
+    return plans, [*of_runs.values(), *_without_effect(prepared, plans, list(changed), unplanned)]
 
 
 def _rehearsal(prepared: PreparedExperiment) -> RehearsalSize:
