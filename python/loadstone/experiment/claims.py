@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Final
 from loadstone.control.control_kind import Setting
 from loadstone.control.fill import FillLevel
 from loadstone.experiment.file import VOLUME
+from loadstone.messages import say
 from loadstone.path.block import BlockDevice
+from loadstone.path.child import run_in_child
 from loadstone.plan.model import TargetKind
 
 if TYPE_CHECKING:
@@ -103,7 +105,8 @@ def _set_controls(prepared: PreparedExperiment) -> Iterator[tuple[str, str]]:
 def targets(prepared: PreparedExperiment, resolve: Callable[[Next], Resolution]) -> Sequence[str]:
     """Return what the runs read and write, as far as it is there before a layout is built."""
     first = [one for one in prepared.known if prepared.runs[one.name].block == 0]
-    return stored([resolve(one).plan for one in first])
+    looking = say("path.child.looking.targets")
+    return run_in_child(lambda: stored([resolve(one).plan for one in first]), doing=looking)
 
 
 def stored(plans: Iterable[Plan]) -> list[str]:

@@ -39,6 +39,7 @@ from loadstone.experiment.rehearsal import Rehearsal, RehearsedLevels
 from loadstone.experiment.target_watch import TargetWatch
 from loadstone.experiment.writes import least_written, written_refusal
 from loadstone.messages import make_error, say
+from loadstone.path.child import run_in_child
 from loadstone.plan.safety import guard
 from loadstone.study.controller import Done, Next
 from loadstone.study.run import EarlierStudy, Hooks, StudyRequest, remembered, run_study
@@ -564,7 +565,9 @@ class _Session:
         if self.consent.paths and self._means.elsewhere is None:
             resolve, runs = self._means.resolve or self._prepared.resolve, self._prepared.runs
             first = [one for one in self._prepared.known if runs[one.name].block == 0]
-            guard.check_consent(self.consent, [resolve(one).plan for one in first])
+            looking = say("path.child.looking.targets")
+            plans = run_in_child(lambda: [resolve(one).plan for one in first], doing=looking)
+            guard.check_consent(self.consent, plans)
 
     def _look(self, layout: str) -> None:
         """Plan the runs of a layout while it stands: what cannot be planned is said before the first run."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from loadstone.engine import plan_check
 from loadstone.engine.calibrate import shape
-from loadstone.errors import InputError, RefusedError, each, raise_all
+from loadstone.errors import InputError, LoadstoneError, RefusedError, each, raise_all
 from loadstone.messages import make_error, say
 from loadstone.path.child import answering, run_in_child
 from loadstone.plan import tree_jobs
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from loadstone.audit.run import SealedFigures
-    from loadstone.errors import LoadstoneError, Where
+    from loadstone.errors import Where
     from loadstone.plan.model import Plan
     from loadstone.session import Outcome, Progress, RunRequest
     from loadstone.study.controller import Next
@@ -112,15 +112,13 @@ class RunsHere:
             if wanted.name in names:
                 raise make_error(InputError, "study.same_name", name=repr(wanted.name))
             names.add(wanted.name)
-            try:
-                resolved = self._resolve(wanted)
-                plan_check.memory_bytes(resolved.plan)
-            except (InputError, RefusedError) as error:
+        for wanted, resolved in zip(known, self._resolved(known), strict=True):
+            if isinstance(resolved, LoadstoneError):
                 prepared_before, prepared = prepared, prepared or wanted.role == "prepare"
                 if prepared_before:
                     early += self._trees_changed(wanted)
                     continue
-                for one in each(error):
+                for one in each(resolved):
                     message = one.message if len(known) == 1 else f"run {wanted.name}: {one.message}"
                     mistake = type(one)(message, where=one.where, hint=one.hint)
                     wrong.setdefault((one.message, one.where), mistake)
@@ -133,6 +131,21 @@ class RunsHere:
         check_targets([*plans, *early], consent, only_told=self._only_told)
         if len(plans) == len(known):
             guard.check_consent(consent, plans)
+
+    def _resolved(self, known: Sequence[Next]) -> list[Resolved | LoadstoneError]:
+        """Return what each run is here, or what is wrong with it, from one child for all of them."""
+        return run_in_child(
+            lambda: [self._resolved_or_wrong(wanted) for wanted in known],
+            doing=say("path.child.looking.targets_of_study"),
+        )
+
+    def _resolved_or_wrong(self, wanted: Next) -> Resolved | LoadstoneError:
+        try:
+            resolved = self._resolve(wanted)
+            plan_check.memory_bytes(resolved.plan)
+        except (InputError, RefusedError) as error:
+            return error
+        return resolved
 
     def _trees_changed(self, wanted: Next) -> list[Plan]:
         """Return a Plan that changes the trees of a run that cannot be resolved yet; none if it has none."""

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from loadstone.api.jobs import exec_commands, schedulers
 from loadstone.audit.run import SealedFigures
 from loadstone.errors import InputError, RefusedError
+from loadstone.messages import say
+from loadstone.path.child import run_in_child
 from loadstone.plan.safety.guard import Consent
 from loadstone.study import random_seeds
 from loadstone.study.run import Hooks, StudyRequest, remembered, run_study
@@ -125,8 +127,13 @@ class PreparedStudy:
         from loadstone.probe.forecast import forecast
 
         measured = [one for one in self.controller.known() if one.role != "prepare"]
+        plans = run_in_child(
+            lambda: [self.resolve(one).plan for one in measured],
+            doing=say("path.child.looking.targets_of_study"),
+        )
         forecasts = {
-            one.name: forecast(self.resolve(one).plan, one.workload.jobs, seconds) for one in measured
+            one.name: forecast(plan, one.workload.jobs, seconds)
+            for one, plan in zip(measured, plans, strict=True)
         }
         return {
             "format": 1,
