@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,10 +59,25 @@ def test_few_short_and_unequal_runs_find_no_difference_where_there_is_none() -> 
     # What was found too often before a short run's error was widened, and before the spread that
     # one run takes from the other side's counted once: in 4 to 7 of 100 pairs in each direction.
     shortest, unequal = kinds()["1 run each of 10 s and 200 s"], kinds()["1 and 3 runs"]
-    for kind in (shortest, unequal):
+    # Printed repeats that lay near each other by chance had no other error, and a single run only its own.
+    printed = kinds()["3 and 1 runs, fio's beside Loadstone's"]
+    for kind in (shortest, unequal, printed):
         found = [pair(8_000_000 + at, invalid=False, kind=kind, difference=0.0) for at in range(60)]
         for way in ("better", "worse"):
             assert sum(getattr(one, way) for one in found) <= 4, way
+
+
+def test_a_single_run_has_its_own_error_and_the_spread_of_the_repeats_beside_it() -> None:
+    """Its own alone had many degrees of freedom, however much nearer the repeats lay by chance."""
+    repeats, single = Sample(1000.0, 3.0 / math.sqrt(3), 2.0, runs=3), Sample(1000.0, 5.0, 100.0)
+    for one in (matrix.fair(repeats, single)[1], matrix.fair(single, repeats)[0]):
+        assert one.error == pytest.approx(math.hypot(5, 3))
+        assert one.freedom == pytest.approx(34**2 / (5**4 / 100 + (1 + 2 / 3) * 3**4 / 2))
+    # Each run has the error of both; of the repeats' mean a third of the spread's variance is left.
+    error = ratio_error(*matrix.fair(repeats, single))
+    assert error is not None
+    whole = (25 + 9 + 3) ** 2 / (5**4 / 100 + (9 + 3) ** 2 / 2)
+    assert error.freedom == pytest.approx(whole)
 
 
 @pytest.mark.nightly

@@ -153,7 +153,7 @@ def _mean(samples: Sequence[Sample], metric: Metric | None) -> Sample:
         least = rounding_error([one.value for one in samples], metric)
         return replace(mean, error=max(mean.error or 0.0, least))
     own = math.sqrt(sum(error**2 for error in known)) / len(known)
-    return replace(mean, error=max(mean.error or 0.0, own))
+    return replace(mean, error=own, from_within=True) if own > (mean.error or 0.0) else mean
 
 
 def freedom_of(samples: Sequence[Sample], metric: Metric | None = None) -> float | None:
@@ -186,12 +186,19 @@ def fair(a: Sample, b: Sample) -> tuple[Sample, Sample]:
 
 
 def _as_spread(one: Sample, other: Sample) -> Sample:
-    if one.runs > 1 or other.runs < 2 or not other.error or not other.value:
+    if one.runs > 1 or other.runs < 2 or not other.error or not other.freedom or not other.value:
         return one
     between = other.error * math.sqrt(other.runs) / other.value * one.value
-    if one.error is not None and one.error * one.widening >= between:
+    own = None if one.error is None else one.error * one.widening
+    if own is None or not one.freedom or own < between:
+        return replace(one, error=between, freedom=other.freedom, widening=1.0, shared=True)
+    if other.from_within:
         return one
-    return replace(one, error=between, freedom=other.freedom, widening=1.0, shared=True)
+    # Repeats may lie near each other by chance: what they tell of runs counts beside what it tells of itself.
+    # Welch and Satterthwaite's formula; the repeats' own error is made of the same spread.
+    error, of_both = math.hypot(own, between), 1 + 2 / other.runs
+    freedom = error**4 / (own**4 / one.freedom + of_both * between**4 / other.freedom)
+    return replace(one, error=error, freedom=freedom, widening=1.0)
 
 
 def _of_row(at: int, row: PatternRow, side: int) -> Iterable[Effect]:

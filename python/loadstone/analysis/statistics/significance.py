@@ -45,6 +45,7 @@ class Sample:
     nothing of how much runs differ. `widening`: a test takes the error as so much wider.
     `shared`: the error was taken from the other side, so that there is only one of them.
     `bound`: the error is at most this; the spread of repeats tells it better.
+    `from_within`: repeats lie nearer to each other than each knows itself, and the error is what they know.
     """
 
     value: float
@@ -54,6 +55,7 @@ class Sample:
     widening: float = 1.0
     shared: bool = False
     bound: bool = False
+    from_within: bool = False
 
 
 @dataclass(frozen=True, slots=True)
