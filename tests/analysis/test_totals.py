@@ -35,8 +35,8 @@ def test_totals_are_those_of_the_ios_that_were_made(tmp_path: Path) -> None:
         assert stats.iops.value == pytest.approx(len(exact) / 10)
         # The made-up arrivals are Poisson, so this is what the error must come out as.
         assert stats.iops.error == pytest.approx(np.sqrt(len(exact)) / 10, rel=0.5)
-        assert lat.mean.value == pytest.approx(exact.mean())
-        assert lat.mean.error == pytest.approx(exact.std() / np.sqrt(len(exact)), rel=0.6)
+        assert lat.mean_ns == pytest.approx(exact.mean())
+        assert lat.mean_error_ns == pytest.approx(exact.std() / np.sqrt(len(exact)), rel=0.6)
         assert lat.stddev_ns == pytest.approx(exact.std(ddof=1), rel=1e-6)
         assert (lat.min_ns, lat.max_ns) == (exact.min(), exact.max())
         assert lat.percentile(50) == pytest.approx(np.percentile(exact, 50), rel=0.01)
@@ -97,7 +97,7 @@ def test_paced_jobs_have_waited_and_others_have_not(tmp_path: Path) -> None:
     assert whole.data is not None
     assert "wait" not in free.data.latencies
     # The mean wait of the whole is over those that could wait, not over all I/Os.
-    assert whole.data.latencies["wait"].mean.value == paced.data.latencies["wait"].mean.value
+    assert whole.data.latencies["wait"].mean_ns == paced.data.latencies["wait"].mean_ns
 
 
 def test_syncs_are_apart_from_the_data(tmp_path: Path) -> None:

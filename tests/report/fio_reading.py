@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from loadstone.analysis.histogram import Histogram
-from loadstone.analysis.latency import Latency
+from loadstone.analysis.latency import NO_IO, Latency, counted
 from loadstone.report.fio.stats import Direction, DiskUse, JobLine, RateWindows, Report
 
 
@@ -24,12 +24,12 @@ def bucket_of(value_ns: int) -> int:
 def latency(doc: dict[str, Any]) -> Latency:
     bins = doc.get("bins", {})
     n, mean, deviation = doc["N"], doc["mean"], doc["stddev"]
-    return Latency(
-        count=n,
-        min_ns=doc["min"],
-        max_ns=doc["max"],
-        sum_ns=mean * n,
-        sumsq_ns2=deviation**2 * (n - 1) + mean * mean * n if n else 0.0,
+    return counted(
+        n,
+        mean * n,
+        deviation**2 * (n - 1) + mean * mean * n if n else 0.0,
+        doc["min"],
+        doc["max"],
         histogram=Histogram.of(
             np.array([bucket_of(int(key)) for key in bins], np.int64), np.array(list(bins.values()), np.int64)
         ),
@@ -81,7 +81,7 @@ def line(doc: dict[str, Any], number: int) -> JobLine:
         iodepth=doc["latency_depth"],
         directions=directions,
         sync_ios=doc["sync"]["total_ios"] if "sync" in doc else 0,
-        sync=latency(doc["sync"]["lat_ns"]) if "sync" in doc else Latency(),
+        sync=latency(doc["sync"]["lat_ns"]) if "sync" in doc else NO_IO,
         runtime_ms=runtime_ms,
         user_ns=doc["usr_cpu"] * runtime_ms * 1e4,
         system_ns=doc["sys_cpu"] * runtime_ms * 1e4,

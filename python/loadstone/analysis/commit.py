@@ -45,5 +45,5 @@ def mean_ns(measurement: Measurement, total: Total) -> float | None:
     flushes = any(one.flush.fsync_every or one.flush.fdatasync_every for one in writing)
     if flushes and flushed is None:
         return None
-    flush_ns = flushed.mean.value if flushes and flushed is not None else 0.0
-    return writes * written.mean.value + flush_ns
+    flush_ns = flushed.mean_ns if flushes and flushed is not None else 0.0
+    return None if written.mean_ns is None or flush_ns is None else writes * written.mean_ns + flush_ns

@@ -1,16 +1,19 @@
 """The shape of `result.json`, which is also what `--json` prints.
 
 Knows names, types and units; docs/result-json.md says them in words and
-contract/result.schema.json is made from here. Computes nothing. `null` always means 'not
+contract/result.schema.json is made from here. Computes no figure. `null` always means 'not
 known' or 'too few samples', never zero.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, InstanceOf, PlainSerializer, WithJsonSchema
+from typing_extensions import TypeAliasType
 
+from loadstone.analysis.latency import Latency
+from loadstone.analysis.totals import PERCENTILES
 from loadstone.bundle.layout import OPS, OpName
 from loadstone.frozen_model import FrozenModel
 from loadstone.verdict import Phase, Verdict
@@ -18,17 +21,49 @@ from loadstone.verdict import Phase, Verdict
 FORMAT: Final = 1
 
 
-class LatencyNs(FrozenModel):
-    """Latency of the I/Os that completed without error, in nanoseconds."""
+LATENCY_SCHEMA: Final[dict[str, Any]] = {
+    "additionalProperties": False,
+    "description": "Latency of the I/Os that completed without error, in nanoseconds.",
+    "properties": {
+        "mean": {"title": "Mean", "type": "number"},
+        "mean_error": {
+            "anyOf": [{"type": "number"}, {"type": "null"}],
+            "description": "one standard error; null with under 5 intervals",
+            "title": "Mean Error",
+        },
+        "min": {"title": "Min", "type": "integer"},
+        "max": {"title": "Max", "type": "integer"},
+        "stddev": {"title": "Stddev", "type": "number"},
+        "percentiles": {
+            "additionalProperties": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+            "description": "percent to latency; null with fewer than 10 samples beyond it",
+            "title": "Percentiles",
+            "type": "object",
+        },
+    },
+    "required": ["mean", "mean_error", "min", "max", "stddev", "percentiles"],
+    "title": "LatencyNs",
+    "type": "object",
+}
 
-    mean: float
-    mean_error: float | None = Field(description="one standard error; null with under 5 intervals")
-    min: int
-    max: int
-    stddev: float
-    percentiles: dict[str, int | None] = Field(
-        description="percent to latency; null with fewer than 10 samples beyond it"
-    )
+
+def _latency(latency: Latency) -> dict[str, Any]:
+    percentiles = latency.percentiles(PERCENTILES)
+    return {
+        "mean": latency.mean_ns,
+        "mean_error": latency.mean_error_ns,
+        "min": latency.min_ns,
+        "max": latency.max_ns,
+        "stddev": latency.stddev_ns,
+        "percentiles": {f"{percent:g}": value for percent, value in percentiles.items()},
+    }
+
+
+LatencyNs = TypeAliasType(
+    "LatencyNs",
+    Annotated[Latency, InstanceOf(), PlainSerializer(_latency), WithJsonSchema(LATENCY_SCHEMA)],
+)
+"""A latency as it is written; the schema has it under this name."""
 
 
 class ResultCpu(FrozenModel):

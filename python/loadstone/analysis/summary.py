@@ -18,7 +18,7 @@ from loadstone.analysis.pacing import Pacing, pacing
 from loadstone.analysis.problems import Problem, problems
 from loadstone.analysis.read_back import VerifiedBlocks, verified
 from loadstone.analysis.tool_cost import ToolCost, tool
-from loadstone.analysis.totals import PERCENTILES, OpTotals, Total, totals
+from loadstone.analysis.totals import OpTotals, Total, totals
 from loadstone.messages import say
 from loadstone.version import __version__
 
@@ -26,13 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.analysis.estimate import Estimate
-    from loadstone.analysis.latency import Latency
     from loadstone.analysis.measurement import By, MeasuredLine
     from loadstone.bundle.hosts import HostPart
     from loadstone.bundle.read import Bundle
     from loadstone.verdict import Audited
-
-KINDS = ("lat", "slat", "clat", "wait")
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +295,7 @@ class Summary:
             "measured_s": total.measured_ns / 1e9,
             "cpu": self._cpu(total),
             "commit_ns": commit.mean_ns(self.measurement, total),
-            **_stats(total.data).model_dump(),
+            **dict(_stats(total.data)),
             **{op: _stats(stats) for op, stats in total.ops.items()},
         }
 
@@ -399,7 +396,7 @@ def _pacing(row: Pacing) -> shape.ResultPacing:
 def _stats(stats: OpTotals | None) -> shape.ResultStats:
     if stats is None:
         stats = OpTotals(0, 0, 0, 0, None, None, {})
-    kinds = {kind: _latency(stats.latencies.get(kind)) for kind in KINDS}
+    kinds = {kind: latency for kind, latency in stats.latencies.items() if latency.count}
     return shape.ResultStats(
         operations=stats.operations,
         bytes=stats.bytes,
@@ -409,23 +406,10 @@ def _stats(stats: OpTotals | None) -> shape.ResultStats:
         iops_error=stats.iops.error if stats.iops else None,
         bandwidth_bytes_per_s=_value(stats.bandwidth),
         bandwidth_error=stats.bandwidth.error if stats.bandwidth else None,
-        latency_ns=kinds["lat"],
-        slat_ns=kinds["slat"],
-        clat_ns=kinds["clat"],
-        wait_ns=kinds["wait"],
-    )
-
-
-def _latency(latency: Latency | None) -> shape.LatencyNs | None:
-    if latency is None:
-        return None
-    return shape.LatencyNs(
-        mean=latency.mean_ns,
-        mean_error=latency.mean_error_ns,
-        min=latency.min_ns,
-        max=latency.max_ns,
-        stddev=latency.stddev_ns,
-        percentiles={f"{percent:g}": latency.percentile(percent) for percent in PERCENTILES},
+        latency_ns=kinds.get("lat"),
+        slat_ns=kinds.get("slat"),
+        clat_ns=kinds.get("clat"),
+        wait_ns=kinds.get("wait"),
     )
 
 

@@ -33,15 +33,15 @@ SAME: Final = 0.05
 def split(data: OpTotals | None, layers: Sequence[LayerFlow]) -> Time | None:
     """Return where the mean latency went; None without latencies."""
     lat = data.latencies.get("lat") if data is not None else None
-    if data is None or lat is None or not lat.count:
+    whole = None if lat is None else lat.mean_ns
+    if data is None or lat is None or not lat.count or whole is None:
         return None
     # Sums over all I/Os: not each of them waited.
     spent = {
-        kind: latency.mean.value * latency.count / lat.count
+        kind: (latency.mean_ns or 0.0) * (latency.count or 0) / lat.count
         for kind, latency in data.latencies.items()
         if kind != "lat"
     }
-    whole = lat.mean.value
     generator = min(whole, spent.get("wait", 0.0) + spent.get("slat", 0.0))
     levels = _levels(layers)
     parts, unknown = divided(whole - generator, _clocks(levels))

@@ -129,15 +129,16 @@ def of_stages(samples: pl.DataFrame, begins_ns: Mapping[int, int | None]) -> dic
 def _figures(whole: dict[str, Any], ops: Floats, lengths: Floats) -> Figures | None:
     """Return the figures of a stage from its sums, and its windows' operations and seconds."""
     latency = summed(whole, "lat")
-    if latency.count < LEAST_OPS:
+    count, mean_ns = latency.count or 0, latency.mean_ns or 0.0
+    if count < LEAST_OPS:
         return None
     rate = ratio(ops, lengths, np.zeros(len(ops), np.int64), "1/s")
     seconds = float(lengths.sum())
     if rate is None or seconds <= 0:
         return None
-    cv = latency.stddev_ns / latency.mean_ns if latency.mean_ns else 0.0
+    cv = (latency.stddev_ns or 0.0) / mean_ns if mean_ns else 0.0
     # A rate of few I/Os is known no better than their latencies let it be.
-    least = max(cv, 0.05) / math.sqrt(latency.count)
+    least = max(cv, 0.05) / math.sqrt(count)
     error = rate.error / rate.value if rate.error is not None and rate.value else least
     full = ops[lengths > 0.8 * lengths.max()]
     window_cv = float(full.std(ddof=1) / full.mean()) if len(full) >= 8 and full.mean() > 0 else None
@@ -145,10 +146,10 @@ def _figures(whole: dict[str, Any], ops: Floats, lengths: Floats) -> Figures | N
         rate=rate.value,
         log_error=max(error, 0.3 * least),
         bytes_per_s=whole["bytes"] / seconds,
-        mean_ns=latency.mean_ns,
+        mean_ns=mean_ns,
         cv=cv,
-        max_ns=float(latency.max_ns),
-        count=latency.count,
+        max_ns=float(latency.max_ns or 0),
+        count=count,
         seconds=seconds,
         window_cv=window_cv,
         window_count=float(full.mean()) if len(full) else 0.0,

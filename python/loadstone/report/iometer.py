@@ -10,7 +10,7 @@ Computes nothing that is not a sum, a mean or a maximum.
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from loadstone.analysis.histogram import Histogram, lows_of
-from loadstone.analysis.latency import Latency
+from loadstone.analysis.latency import NO_IO
 from loadstone.analysis.summary import Summary, summarise
 from loadstone.errors import BundleError
 from loadstone.messages import make_error
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from loadstone.analysis.latency import Latency
     from loadstone.analysis.totals import OpTotals, Total
     from loadstone.bundle.read import Bundle
     from loadstone.workload.model import Job, Workload
@@ -89,7 +90,7 @@ class _Op:
     errors: int = 0
     iops: float = 0.0
     bandwidth: float = 0.0
-    latency: Latency = field(default_factory=Latency)
+    latency: Latency = NO_IO
 
     @classmethod
     def of(cls, stats: OpTotals | None) -> _Op:
@@ -102,7 +103,7 @@ class _Op:
             errors=stats.errors,
             iops=stats.iops.value if stats.iops else 0.0,
             bandwidth=stats.bandwidth.value if stats.bandwidth else 0.0,
-            latency=latency or Latency(),
+            latency=latency or NO_IO,
         )
 
     def __add__(self, other: _Op) -> _Op:
@@ -118,7 +119,12 @@ class _Op:
     @property
     def mean_ms(self) -> float:
         """Mean response time; 0 without any I/O, as Iometer has it."""
-        return self.latency.mean_ns / 1e6
+        return (self.latency.mean_ns or 0.0) / 1e6
+
+    @property
+    def longest_ns(self) -> int:
+        """Longest response time; 0 without any I/O."""
+        return int(self.latency.max_ns or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +335,7 @@ def _line(
     both = read + write
     rates = [(one.iops, one.bandwidth) for one in (both, read, write)]
     means = [_number(one.mean_ms) for one in (both, read, write)]
-    longest = [_number(one.latency.max_ns / 1e6) for one in (both, read, write)]
+    longest = [_number(one.longest_ns / 1e6) for one in (both, read, write)]
     per_connection = AMBIGUOUS if kind == "DISK" else _common((p.per_connection for p in parts), AMBIGUOUS)
     row = [kind, name, _common(part.spec for part in parts), _count(managers), _count(workers)]
     row.append(str(sum(part.disks for part in parts)))
@@ -341,7 +347,7 @@ def _line(
     # An I/O without a reply is a transaction.
     row += [_number(both.iops), _number(connection.iops)]
     row += [*means, means[0], _number(connection.mean_ms)]
-    row += [*longest, longest[0], _number(connection.latency.max_ns / 1e6)]
+    row += [*longest, longest[0], _number(connection.longest_ns / 1e6)]
     row += [str(one.errors) for one in (both, read, write)]
     row += [str(read.bytes), str(write.bytes), str(read.count), str(write.count)]
     row += [str(connection.count), per_connection]
@@ -359,8 +365,8 @@ _PLACE: Final = ("start_sector", "max_sectors", "depth")
 
 def _raw(ops: Sequence[_Op], parts: Sequence[_Part]) -> list[str]:
     """Return sums and maxima in nanoseconds, and the time they are of."""
-    sums = [round(one.latency.sum_ns) for one in ops]
-    longest = [one.latency.max_ns for one in ops]
+    sums = [round(one.latency.sum_ns or 0.0) for one in ops]
+    longest = [one.longest_ns for one in ops]
     whole = max((part.measured_ns for part in parts), default=0)
     return [str(value) for value in (*sums, *longest, whole)]
 

@@ -155,7 +155,7 @@ def _response_ms(done: Done) -> float:
     """Return what vdbench calls the response time of a run, 0 when nothing was measured."""
     data = done.summary.total.data if done.summary is not None else None
     clat = data.latencies.get("clat") if data is not None else None
-    return clat.mean_ns / 1e6 if clat is not None else 0.0
+    return (clat.mean_ns or 0.0) / 1e6 if clat is not None else 0.0
 
 
 def _observed(run: ParameterFileRun, summary: Summary | None) -> tuple[float, ...] | None:

@@ -18,7 +18,7 @@ import polars as pl
 from loadstone.analysis import depth_search
 from loadstone.analysis.aggregate import add_histograms, added_up
 from loadstone.analysis.histogram import NO_SAMPLES, Histogram
-from loadstone.analysis.latency import Latency, summed
+from loadstone.analysis.latency import NO_IO, summed
 from loadstone.plan import special_engines
 from loadstone.plan.derived import reads_back
 from loadstone.report.fio import steady_and_target
@@ -38,7 +38,6 @@ from loadstone.report.fio.stats import (
     Direction,
     DiskUse,
     JobLine,
-    Latencies,
     RateWindows,
     Report,
 )
@@ -125,10 +124,10 @@ def report(source: Source) -> Report:
         line.latency_goal = steady_and_target.latency(together, source.events, source.searching)
         if not any(member.has_slat for member in together):
             for direction in line.directions:
-                direction.slat = Latency()
+                direction.slat = NO_IO
         if all(member.job.engine.ioengine in special_engines.BY_NAME for member in together):
             for direction in line.directions:  # fio times the operation and nothing around it.
-                direction.lat = Latency()
+                direction.lat = NO_IO
     _share_cpu(lines, source)
     start_ms = int(source.event("start").get("unix_ns", 0)) // 1_000_000
     length_ns = _end_ns(source)
@@ -217,7 +216,7 @@ def _fill_totals(lines: Sequence[JobLine], rows: pl.DataFrame) -> None:
             slat=slat,
             clat=clat,
             lat=lat,
-            priorities={row["priority"]: Latencies(clat, lat)},
+            priorities={row["priority"]: {"clat": clat, "lat": lat}},
         )
         line.directions[row["op"]].add(part)
 

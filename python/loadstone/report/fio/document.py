@@ -28,6 +28,7 @@ from loadstone.report.fio.stats import (
     SteadyState,
     depth_shares,
     latency_shares,
+    printed,
 )
 from loadstone.report.fio.stats import percentiles as fio_percentiles
 from loadstone.version import FIO_VERSION, __version__
@@ -230,11 +231,12 @@ def _bandwidth(windows: RateWindows, group_bytes_per_s: int) -> dict[str, Any]:
 
 
 def _latency(line: JobLine, latency: Latency, percentiles: bool, *, plus: bool) -> dict[str, Any]:
+    low, high, mean, deviation = printed(latency)
     figures: dict[str, Any] = {
-        "min": latency.min_ns,
-        "max": latency.max_ns,
-        "mean": latency.mean_ns,
-        "stddev": latency.stddev_ns,
+        "min": low,
+        "max": high,
+        "mean": mean,
+        "stddev": deviation,
         "N": latency.count,
     }
     if percentiles and latency.count:

@@ -28,6 +28,7 @@ from loadstone.report.fio.stats import (
     depth_shares,
     latency_shares,
     percentiles,
+    printed,
 )
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ def _direction(name: str, number: int, figures: Direction, line: JobLine, report
             rows += _percentiles(label, latency, line)
     if line.clat_percentiles or line.lat_percentiles:
         for label, latency in by_priority:
-            share = 100.0 * latency.count / getattr(figures, line.shown_latency).count
+            share = 100.0 * (latency.count or 0) / getattr(figures, line.shown_latency).count
             rows += _percentiles(f"{label} ({share:.2f}% of IOs)", latency, line)
     group = report.group_lines(line.group)[READ if line.unified == "mixed" else number]
     return rows + _windows(figures, line, group.bytes_per_s if group else 0)
@@ -214,7 +215,7 @@ def _windows(figures: Direction, line: JobLine, group_bytes_per_s: int) -> list[
 
 
 def _latency(label: str, latency: Latency) -> str:
-    low, high, mean, deviation = latency.min_ns, latency.max_ns, latency.mean_ns, latency.stddev_ns
+    low, high, mean, deviation = printed(latency)
     unit, divisor = "nsec", 1
     if low > 2_000_000 and high > 99_999_999 and deviation > 1_000_000.0:
         unit, divisor = "msec", 1_000_000

@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from loadstone.analysis.latency import Latency
+from loadstone.analysis.latency import NO_IO
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from loadstone.analysis.latency import Latency
 
 READ, WRITE, TRIM, SYNC = range(4)
 DIRECTION_NAMES: Final = ("read", "write", "trim", "sync")
@@ -49,6 +51,12 @@ def percentiles(latency: Latency, wanted: Sequence[float]) -> list[tuple[float, 
     return [(p, latency.histogram.of_rank(rank)) for p, rank in ranks if rank <= total]
 
 
+def printed(latency: Latency) -> tuple[int, int, float, float]:
+    """Return shortest, longest, mean and deviation in ns, as fio prints them: 0 without any I/O."""
+    shortest, longest = int(latency.min_ns or 0), int(latency.max_ns or 0)
+    return shortest, longest, latency.mean_ns or 0.0, latency.stddev_ns or 0.0
+
+
 @dataclass(slots=True)
 class RateWindows:
     """Statistics of a rate over equal windows (fio's `bw_*` and `iops_*` fields)."""
@@ -71,19 +79,6 @@ class RateWindows:
 
 
 @dataclass(slots=True)
-class Latencies:
-    """Completion and total latency of the I/Os of one priority."""
-
-    clat: Latency = field(default_factory=Latency)
-    lat: Latency = field(default_factory=Latency)
-
-    def add(self, other: Latencies) -> None:
-        """Merge other I/Os of the same priority."""
-        self.clat += other.clat
-        self.lat += other.lat
-
-
-@dataclass(slots=True)
 class Direction:
     """Reads, writes or trims of one job line. `bandwidth` is in KiB/s."""
 
@@ -92,13 +87,13 @@ class Direction:
     shorts: int = 0
     errors: int = 0
     runtime_ms: int = 0
-    slat: Latency = field(default_factory=Latency)
-    clat: Latency = field(default_factory=Latency)
-    lat: Latency = field(default_factory=Latency)
+    slat: Latency = NO_IO
+    clat: Latency = NO_IO
+    lat: Latency = NO_IO
     bandwidth: RateWindows = field(default_factory=RateWindows)
     iops_windows: RateWindows = field(default_factory=RateWindows)
-    priorities: dict[int, Latencies] = field(default_factory=dict)
-    """The same latencies by the I/Os' priority."""
+    priorities: dict[int, dict[str, Latency]] = field(default_factory=dict)
+    """`clat` and `lat` by the I/Os' priority."""
 
     @property
     def bytes_per_s(self) -> int:
@@ -121,7 +116,8 @@ class Direction:
         self.clat += other.clat
         self.lat += other.lat
         for priority, latencies in other.priorities.items():
-            self.priorities.setdefault(priority, Latencies()).add(latencies)
+            own = self.priorities.setdefault(priority, {})
+            own |= {kind: own.get(kind, NO_IO) + latency for kind, latency in latencies.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +182,7 @@ class JobLine:
     start_unix_ms: int = 0
     directions: list[Direction] = field(default_factory=lambda: [Direction(), Direction(), Direction()])
     sync_ios: int = 0
-    sync: Latency = field(default_factory=Latency)
+    sync: Latency = NO_IO
     runtime_ms: int = 0
     """Sum over the members."""
     user_ns: float = 0.0
@@ -232,7 +228,7 @@ class JobLine:
     def by_priority(self, figures: Direction) -> list[tuple[int, Latency]]:
         """Priorities of a direction with the latency fio shows of them; empty with only one."""
         kind = self.shown_latency
-        latencies = [(priority, getattr(each, kind)) for priority, each in sorted(figures.priorities.items())]
+        latencies = [(priority, each[kind]) for priority, each in sorted(figures.priorities.items())]
         with_samples = [(priority, latency) for priority, latency in latencies if latency.count]
         return with_samples if len(with_samples) > 1 else []
 

@@ -17,6 +17,7 @@ from loadstone.report.fio.stats import (
     depth_shares,
     latency_shares,
     percentiles,
+    printed,
 )
 from loadstone.version import FIO_VERSION
 
@@ -99,12 +100,8 @@ def _direction(line: JobLine, figures: Direction, group_bytes_per_s: int, versio
 
 
 def _latency(latency: Latency) -> list[str]:
-    return [
-        str(latency.min_ns // 1000),
-        str(latency.max_ns // 1000),
-        f"{latency.mean_ns / 1000:f}",
-        f"{latency.stddev_ns / 1000:f}",
-    ]
+    low, high, mean, deviation = printed(latency)
+    return [str(low // 1000), str(high // 1000), f"{mean / 1000:f}", f"{deviation / 1000:f}"]
 
 
 def _percentiles(line: JobLine, figures: Direction) -> list[str]:

@@ -271,13 +271,14 @@ def _jobs_or_all(summary: Summary) -> list[tuple[str, Total, str]]:
 
 def _tail(lat: Latency) -> list[Spec]:
     """Return the points of a distribution: those that enough samples lie beyond, then the others."""
-    points = [(1.0, max(1, lat.min_ns), True)]
+    count, longest_ns = lat.count or 0, int(lat.max_ns or 0)
+    points = [(1.0, max(1, int(lat.min_ns or 0)), True)]
     for beyond, value in lat.histogram.tail():
-        inverse = 1 / beyond if beyond > 0 else 2.0 * lat.count
+        inverse = 1 / beyond if beyond > 0 else 2.0 * count
         if inverse < points[-1][0] * 1.02 and beyond > 0:
             continue
-        points.append((inverse, min(max(value, 1), lat.max_ns), beyond * lat.count >= 9.5))
-    points[-1] = (points[-1][0], max(1, lat.max_ns), False)
+        points.append((inverse, min(max(value, 1), longest_ns), beyond * count >= 9.5))
+    points[-1] = (points[-1][0], max(1, longest_ns), False)
     sure = [(x, y) for x, y, known in points if known]
     rest = sure[-1:] + [(x, y) for x, y, known in points if not known]
     return [{"x": x, "ns": y, "sure": part is sure} for part in (sure, rest) for x, y in part]
@@ -312,9 +313,8 @@ def spread(summary: Summary) -> Spec | None:
     for name, total, op in named:
         lat = total.ops[op].latencies.get("lat")
         if lat is not None:
-            known = {f"p{percent:g}": lat.percentile(percent) for percent in PERCENTILES} | {
-                "max": lat.max_ns
-            }
+            values = lat.percentiles(PERCENTILES)
+            known = {**{f"p{percent:g}": value for percent, value in values.items()}, "max": lat.max_ns}
             rows += [
                 {"line": name, "ns": value, "p": percentile} for percentile, value in known.items() if value
             ]

@@ -44,7 +44,7 @@ def rates(rows: Sequence[Pacing]) -> list[tuple[str, bool]]:
     held_rows = [row for row in rows if row.held]
     if len(held_rows) <= MOST_HELD:
         return [(rate(row), row.held) for row in rows]
-    latest = max((row.wait.max_ns for row in held_rows if row.wait is not None), default=None)
+    latest = max((row.wait.max_ns or 0 for row in held_rows if row.wait is not None), default=None)
     late = "" if latest is None else f"; {say('report.rate.latest', latest_ns=latest)}"
     line = say("report.rate.all_held", held=len(held_rows), rates=len(rows), late=late)
     return [*((rate(row), False) for row in rows if not row.held), (line, True)]

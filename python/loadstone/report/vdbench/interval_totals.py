@@ -19,7 +19,7 @@ import polars as pl
 
 from loadstone.analysis.aggregate import add_histograms, added_up
 from loadstone.analysis.histogram import Histogram
-from loadstone.analysis.latency import Latency, summed
+from loadstone.analysis.latency import NO_IO, summed
 from loadstone.analysis.measurement import Measurement
 from loadstone.bundle.layout import OPS
 from loadstone.plan.backends import on_virtual_clock
@@ -29,6 +29,7 @@ from loadstone.report.vdbench.wording import FORMAT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from loadstone.analysis.latency import Latency
     from loadstone.analysis.measurement import By, MeasuredLine
     from loadstone.bundle.read import Bundle
     from loadstone.plan.model import Plan
@@ -54,7 +55,7 @@ class OneWay:
     """One operation: its bytes and response times."""
 
     bytes: int = 0
-    latency: Latency = field(default_factory=Latency)
+    latency: Latency = NO_IO
 
     def __add__(self, other: OneWay) -> OneWay:
         return OneWay(self.bytes + other.bytes, self.latency + other.latency)
@@ -62,22 +63,22 @@ class OneWay:
     @property
     def count(self) -> int:
         """How often it was done."""
-        return self.latency.count
+        return self.latency.count or 0
 
     @property
     def response_ms(self) -> float:
         """Mean response time; as in vdbench 0 without I/Os."""
-        return self.latency.mean_ns / 1e6
+        return (self.latency.mean_ns or 0.0) / 1e6
 
     @property
     def deviation_ms(self) -> float:
         """Standard deviation of the response times."""
-        return self.latency.stddev_ns / 1e6
+        return (self.latency.stddev_ns or 0.0) / 1e6
 
     @property
     def longest_ms(self) -> float:
-        """Longest response time."""
-        return self.latency.max_ns / 1e6
+        """Longest response time; 0 without I/Os."""
+        return (self.latency.max_ns or 0) / 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ class IntervalTotals:
     @property
     def queue_depth(self) -> float:
         """I/Os in progress on average: rate times response time."""
-        return self.both.latency.sum_ns / 1e9 / self.seconds if self.seconds else 0.0
+        return (self.both.latency.sum_ns or 0.0) / 1e9 / self.seconds if self.seconds else 0.0
 
 
 def added(parts: Iterable[IntervalTotals]) -> IntervalTotals:
