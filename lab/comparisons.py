@@ -23,8 +23,9 @@ import numpy as np
 from lab.experiments import share
 
 from loadstone.analysis.estimate import ratio
+from loadstone.analysis.latency import Latency
 from loadstone.analysis.statistics.significance import Sample
-from loadstone.audit.case import Case, Figure, JobRequest, LatencyFigures, OpMeasurement, RateSpread
+from loadstone.audit.case import Case, Figure, JobRequest, OpMeasurement, RateSpread
 from loadstone.comparison import gate as gates
 from loadstone.comparison import matrix, pairing
 from loadstone.comparison.measured_values import of_case, sample
@@ -141,7 +142,7 @@ def phase(
     samples = {IOPS: sample(iops), MEAN: sample(mean), P99: Sample(tail, 0.03 * tail, length - 1.0)}
     total = OpMeasurement(
         iops=Figure(iops.value),
-        latency=LatencyFigures(mean.value),
+        latencies={"unknown": Latency(mean_ns=mean.value)},
         spread=RateSpread(float(rates.std(ddof=1) / rates.mean()), length),
     )
     case = Case(

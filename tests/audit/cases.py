@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from loadstone.analysis.latency import Latency
 from loadstone.audit import monitor_readings
 from loadstone.audit.case import (
     Case,
     Figure,
     JobRequest,
-    LatencyFigures,
     OpMeasurement,
     PayloadProperties,
     TargetState,
@@ -165,7 +165,7 @@ def _measured(done: list[float], block: int, mean_ns: float, min_ns: float) -> O
         errors=0,
         iops=Figure(rate, rate * 0.005),
         bandwidth=Figure(rate * block),
-        latency=LatencyFigures(mean_ns, "lat", round(total), min_ns),
+        latencies={"lat": Latency(round(total), mean_ns, min_ns=min_ns)},
     )
 
 

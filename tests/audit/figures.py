@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from loadstone.analysis.latency import Latency
 from loadstone.audit.case import (
     Case,
     Declared,
     Figure,
     JobRequest,
-    LatencyFigures,
     OpMeasurement,
     Range,
     TargetState,
@@ -73,7 +73,7 @@ def told(
     measured = OpMeasurement(
         iops=Figure(iops) if iops is not None else None,
         bandwidth=Figure(bytes_per_s) if bytes_per_s is not None else None,
-        latency=LatencyFigures(mean_ns=mean_ns) if mean_ns is not None else None,
+        latencies={"unknown": Latency(mean_ns=mean_ns)} if mean_ns is not None else {},
     )
     carried = tuple(ceiling for link in links if (ceiling := parse_link(link)) is not None)
     given: dict[str, Any] = {

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from loadstone.analysis.contention import Contention, contention
+from loadstone.analysis.latency import Latency
 from loadstone.analysis.time_structure import FineRates
-from loadstone.audit.case import LatencyFigures
 from loadstone.audit.rules import generator_stopped, not_steady, time_structure
 from tests.audit.cases import one, run
 
@@ -90,7 +90,7 @@ def test_a_stall_no_longer_than_a_thread_waits_its_turn_may_be_that(
     rates, fine = rates_of_levels([4000.0])
     fine.ops[500 : 500 + length] = 0
     case = run(rates, fine=fine, contention=who)
-    case = replace(case, total=replace(case.total, latency=LatencyFigures(1e6, "lat", 40_000)))
+    case = replace(case, total=replace(case.total, latencies={"lat": Latency(40_000, 1e6)}))
     assert one(time_structure.RULE, case).effect == effect
 
 
@@ -116,7 +116,7 @@ def test_stalls_that_take_much_of_the_time_are_more_than_turns() -> None:
     for begin in (60, 170, 330, 480, 550, 720, 810, 930):
         fine.ops[begin : begin + 25] = 0
     case = run(rates, fine=fine, contention=CROWDED)
-    case = replace(case, total=replace(case.total, latency=LatencyFigures(1e6, "lat", 40_000)))
+    case = replace(case, total=replace(case.total, latencies={"lat": Latency(40_000, 1e6)}))
     assert one(time_structure.RULE, case).effect == "suspect"
 
 
@@ -125,7 +125,7 @@ def test_what_has_an_order_in_time_is_not_made_by_others() -> None:
     for begin in range(100, 1000, 100):
         fine.ops[begin : begin + 10] = 0
     stalls = run(rates, fine=fine, contention=CROWDED)
-    stalls = replace(stalls, total=replace(stalls.total, latency=LatencyFigures(1e6, "lat", 40_000)))
+    stalls = replace(stalls, total=replace(stalls.total, latencies={"lat": Latency(40_000, 1e6)}))
     assert one(time_structure.RULE, stalls).effect == "suspect"
     rates, fine = rates_of_levels([8000.0 / 1.4**level for level in range(10)])
     assert one(time_structure.RULE, run(rates, fine=fine, contention=CROWDED)).effect == "suspect"

@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from loadstone.analysis.latency import Latency
 from loadstone.audit import judge, rate_variation, timeline
-from loadstone.audit.case import Figure, LatencyFigures
+from loadstone.audit.case import Figure
 from loadstone.audit.explained import AfterProbes
 from loadstone.audit.rule import CannotTell, Clear, NotMine
 from loadstone.audit.rules import not_steady, throttled, too_few_samples
@@ -169,7 +170,7 @@ def loop(
     return replace(
         case,
         series=case.series.with_columns(pl.Series("mean_ns", sums / np.maximum(ops, 1))),
-        total=replace(case.total, latency=latency),
+        total=replace(case.total, latencies={"lat": latency}),
     )
 
 
@@ -491,8 +492,8 @@ def test_a_mean_that_is_not_known_to_a_tenth_is_told() -> None:
 
 def test_a_percentile_needs_ten_samples_beyond_it() -> None:
     case = run()
-    latency = LatencyFigures(1e6, "lat", 10_000, percentiles_ns={99.0: 2e6, 99.9: 3e6, 99.99: 4e6})
-    found = one(too_few_samples.RULE, replace(case, total=replace(case.total, latency=latency)))
+    latency = Latency(10_000, 1e6, printed={99.0: 2e6, 99.9: 3e6, 99.99: 4e6})
+    found = one(too_few_samples.RULE, replace(case, total=replace(case.total, latencies={"lat": latency})))
     assert found.evidence["percentile"] == 99.99
 
 
@@ -507,6 +508,6 @@ def test_few_large_ios_that_are_alike_know_their_mean() -> None:
     assert case.total.latency is not None
     for ios, spread, effect in ((80, 0.5, "note"), (80, 1.5, "not_valid"), (20, 0.0, "not_valid")):
         mean_ns = case.total.latency.mean_ns or 0.0
-        latency = replace(case.total.latency, stddev_ns=spread * mean_ns, percentiles_ns={})
-        few = replace(case, total=replace(case.total, operations=ios, latency=latency))
+        latency = replace(case.total.latency, stddev_ns=spread * mean_ns)
+        few = replace(case, total=replace(case.total, operations=ios, latencies={"lat": latency}))
         assert one(too_few_samples.RULE, few).effect == effect, (ios, spread)

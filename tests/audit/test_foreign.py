@@ -59,7 +59,45 @@ def test_fio_json_keeps_latency_and_its_percentiles() -> None:
     assert close(reads.latency.mean_ns, told["lat_ns"]["mean"])
     assert close(reads.latency.max_ns, told["lat_ns"]["max"])
     assert reads.latency.count == told["lat_ns"]["N"]
-    assert reads.latency.percentiles_ns[99.0] == told["clat_ns"]["percentile"]["99.000000"]
+    assert reads.latencies["clat"].printed[99.0] == told["clat_ns"]["percentile"]["99.000000"]
+
+
+def test_without_lat_the_time_after_submission_stands_for_a_direction(tmp_path: Path) -> None:
+    """With disable_lat fio's JSON had no latency at all, and its text had."""
+    told = document()
+    section = told["jobs"][4]["read"]
+    section["lat_ns"] = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
+    told["jobs"] = [told["jobs"][4]]
+    (tmp_path / "fio.json").write_text(json.dumps(told))
+    (case,) = cases(tmp_path / "fio.json")
+    reads = case.ops["read"]
+    assert reads.kind == "clat"
+    assert reads.latency is not None
+    assert close(reads.latency.mean_ns, section["clat_ns"]["mean"])
+
+
+def test_terse_lines_tell_the_time_after_submission_beside_the_whole(tmp_path: Path) -> None:
+    """Where it is longer than the whole, of which it is a part, that was not seen in terse lines."""
+    fields = (FIO / "shared.terse3").read_text().splitlines()[0].split(";")
+    (tmp_path / "c.terse").write_text(";".join(fields))
+    (case,) = cases(tmp_path / "c.terse")
+    clat = case.ops["read"].latencies["clat"]
+    assert (clat.mean_ns, clat.min_ns, clat.max_ns) == (2_986_375.395, 44e3, 45_429e3)
+    assert (clat.percentile(99.0), clat.percentile(99.99)) == (27_394e3, 45_350e3)
+    assert not any("completion_latency_ns" in cause.evidence for cause in judge([case]).verdict.causes)
+    fields[15] = "9000.0"
+    (tmp_path / "c.terse").write_text(";".join(fields))
+    (cause, *_) = judge(cases(tmp_path / "c.terse")).verdict.causes
+    assert cause.evidence == {"completion_latency_ns": 9e6, "mean_latency_ns": 2_998_984.099}
+
+
+def test_the_shortest_io_of_several_clones_is_the_shortest_of_all() -> None:
+    """It was not known, so that a copy could not be told from another run of a device with a limit."""
+    first, _ = cases(FIO / "shared.json")
+    shortest = [job["read"]["lat_ns"]["min"] for job in document()["jobs"] if job["jobname"] == "same"]
+    assert len(shortest) > 1
+    assert first.by_job["same"]["read"].latency is not None
+    assert first.by_job["same"]["read"].latency.min_ns == min(shortest)
 
 
 def test_what_group_reporting_hides_is_not_made_up() -> None:
@@ -537,7 +575,7 @@ def test_diskspd_is_read_with_its_profile() -> None:
     assert case.ops["write"].bytes == 4 * 196_608_000
     assert case.total.latency is not None
     assert case.total.latency.mean_ns == 1e6
-    assert case.total.latency.percentiles_ns[99.9] == 5e6
+    assert case.total.latency.percentile(99.9) == 5e6
     assert case.total.latency.max_ns == 30e6
     (job,) = case.jobs
     assert (job.clones, job.iodepth, job.direct, job.synchronous) == (4, 8, True, True)

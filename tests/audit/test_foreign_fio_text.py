@@ -93,7 +93,7 @@ def test_flushes_in_the_text_of_fio_are_flushes_and_no_percentiles_of_writes(tmp
     assert (case.flush.operations, case.flush.iops.value) == (50_000, 5_000.0)
     assert close(case.flush.latency.mean_ns, 2e6)
     assert case.total.latency is not None
-    assert case.total.latency.percentiles_ns == {50.0: 90e3, 99.0: 200e3}
+    assert case.total.latencies["clat"].printed == {50.0: 90e3, 99.0: 200e3}
     assert printed(tmp_path, write=True).flush is None
 
 
@@ -122,7 +122,7 @@ def test_the_text_of_fio_2_is_read_in_units_of_1024(tmp_path: Path) -> None:
     assert read.iops is not None
     assert read.iops.value == 1000
     assert read.latency is not None
-    assert (read.latency.mean_ns, read.latency.percentiles_ns) == (8e6, {99.0: 20e6})
+    assert (read.latency.mean_ns, read.latencies["clat"].printed) == (8e6, {99.0: 20e6})
     (job,) = case.jobs
     assert (job.clones, job.iodepth, job.block_bytes) == (2, 4, {8192: 1.0})
 
@@ -221,3 +221,47 @@ def test_disks_tell_how_many_ios_they_had(tmp_path: Path) -> None:
     assert traffic is not None
     assert traffic.inflight is not None
     assert abs(traffic.inflight - 0.5) < 0.5 * fio_disks.UNSEEN_S
+
+
+BY_PRIORITY = """\
+    clat prio 2/0 (30.00% of IOs) percentiles (msec):
+     | 50.00th=[    7], 99.00th=[    9]
+"""
+
+
+def test_percentiles_of_one_priority_are_not_those_of_all(tmp_path: Path) -> None:
+    """The last table of a direction stood for all of its I/Os."""
+    bare = TEXT.format(op="read", rw="randread", issued="100000,0,0", syncs=0, disks="")
+    (tmp_path / "fio.txt").write_text(bare.replace("  fsync/", BY_PRIORITY + "  fsync/"))
+    (case,) = cases(tmp_path / "fio.txt")
+    assert case.total.latencies["clat"].printed == {50.0: 90e3, 99.0: 200e3}
+
+
+def test_percentiles_stand_with_the_latency_they_are_of(tmp_path: Path) -> None:
+    """fio prints those of clat, those of lat, or both; those of the whole latency go first."""
+    case = printed(tmp_path)
+    assert case.total.kind == "lat"
+    assert case.total.latencies["lat"].printed == {}
+    assert case.total.printed == ("clat", case.total.latencies["clat"])
+    bare = TEXT.format(op="read", rw="randread", issued="100000,0,0", syncs=0, disks="")
+    both = "    lat percentiles (usec):\n     | 50.00th=[   91], 99.00th=[  201]\n"
+    (tmp_path / "both.txt").write_text(bare.replace("  fsync/", both + "  fsync/"))
+    (case,) = cases(tmp_path / "both.txt")
+    assert case.total.printed == ("lat", case.total.latencies["lat"])
+    assert case.total.latencies["lat"].printed == {50.0: 91e3, 99.0: 201e3}
+    assert case.total.latencies["clat"].printed == {50.0: 90e3, 99.0: 200e3}
+
+
+def test_a_mean_of_several_jobs_is_of_one_kind_of_latency(tmp_path: Path) -> None:
+    """Of a job with disable_lat beside one without it clat was added to lat, and called unknown."""
+    bare = TEXT.format(op="read", rw="randread", issued="100000,0,0", syncs=0, disks="")
+    head, whole, rest = bare.partition("j: (groupid=0")
+    other = (whole + rest).replace("avg=95.00", "avg=105.00").replace("j: (", "k: (")
+    other = "".join(line for line in other.splitlines(keepends=True) if " lat (usec)" not in line)
+    (tmp_path / "two.txt").write_text(head + whole + rest.partition("\nDisk stats")[0] + other)
+    (case,) = cases(tmp_path / "two.txt")
+    assert case.by_job["j"]["read"].kind == "lat"
+    assert case.by_job["k"]["read"].kind == "clat"
+    assert (case.total.kind, list(case.total.latencies)) == ("clat", ["clat"])
+    assert case.total.latency is not None
+    assert close(case.total.latency.mean_ns, 100e3)

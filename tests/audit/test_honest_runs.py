@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from loadstone.analysis.histogram import Histogram, values_of
+from loadstone.analysis.latency import Latency
 from loadstone.analysis.time_structure import FineRates
-from loadstone.audit.case import LatencyFigures, OpMeasurement
+from loadstone.audit.case import OpMeasurement
 from loadstone.audit.rules import (
     depth_not_reached,
     generator_cpu,
@@ -89,8 +90,8 @@ def test_waves_faster_than_the_samples_are_no_slices(
     period_ns: float, on: float, mean_ns: float, *, found: bool
 ) -> None:
     case = run(5000, fine=waves(period_ns, on, mean_ns))
-    latency = LatencyFigures(mean_ns, "lat", 50_000, mean_ns / 2, stddev_ns=mean_ns)
-    case = replace(case, total=replace(case.total, latency=latency))
+    latency = Latency(50_000, mean_ns, mean_ns, mean_ns / 2)
+    case = replace(case, total=replace(case.total, latencies={"lat": latency}))
     answer = time_structure.RULE.judge(case)
     told = [one.evidence["pattern"] for one in answer] if isinstance(answer, tuple) else []
     assert told == (["comb"] if found else [])
@@ -102,7 +103,7 @@ def test_a_load_is_fast_until_its_first_flushes_come_back(
 ) -> None:
     """At depth 128 with a flush after each write nothing waits at first; then 128 flushes wait."""
     course = [3000.0] * 12 + [340.0] * 88
-    flush = OpMeasurement(latency=LatencyFigures(flush_ns, "lat", 300)) if flush_ns else None
+    flush = OpMeasurement(latencies={"lat": Latency(300, flush_ns)}) if flush_ns else None
     ops = np.random.default_rng(5).poisson(np.repeat(course, 10) / 100)
     ends = ((np.arange(1000) + 1) * SAMPLE_NS).astype(np.float64)
     fine = FineRates(ends, np.full(1000, SAMPLE_NS, np.float64), ops.astype(np.float64))
@@ -114,8 +115,10 @@ def test_a_load_is_fast_until_its_first_flushes_come_back(
 @pytest.mark.parametrize(("depth", "effect"), [(4, "suspect"), (16, "note")])
 def test_two_modes_no_farther_apart_than_the_queue_is_long_may_be_the_queue(depth: int, effect: str) -> None:
     buckets = np.array([bucket_of(2e6), bucket_of(20e6)])
-    histogram = Histogram.of(buckets, np.array([5000, 3000]))
-    case = run(1000, jobs=(job(iodepth=depth),), histograms={"read": histogram})
+    after = Latency(8000, histogram=Histogram.of(buckets, np.array([5000, 3000])))
+    case = run(1000, jobs=(job(iodepth=depth),))
+    reads = case.ops["read"]
+    case = replace(case, ops={"read": replace(reads, latencies=reads.latencies | {"clat": after})})
     assert one(time_structure.RULE, case).effect == effect
 
 
@@ -180,6 +183,6 @@ def test_depths_between_are_apart_and_inside(whole: int) -> None:
 def test_a_load_slows_down_for_three_flushes_until_it_waits_for_as_many_as_it_will(flushes: int) -> None:
     """An honest run was limited by a burst, and not steady. One flush at its end is no queue."""
     course = [3000.0] * 30 + [1000.0] * 70
-    case = run(course, op="write", flush=OpMeasurement(latency=LatencyFigures(1.2e9, "lat", flushes)))
+    case = run(course, op="write", flush=OpMeasurement(latencies={"lat": Latency(flushes, 1.2e9)}))
     answers = [rule.judge(case) for rule in (not_steady.RULE, throttled.RULE)]
     assert [isinstance(answer, tuple) for answer in answers] == [flushes == 1] * 2

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loadstone.audit.case import Figure, LatencyFigures, OpMeasurement
+from loadstone.analysis.latency import Latency
+from loadstone.audit.case import Figure, OpMeasurement
 from loadstone.audit.find_results import bundle
 from loadstone.audit.judge import judge_case
 from loadstone.bundle.read import Bundle
@@ -66,7 +67,7 @@ def test_nothing_at_all_cannot_be_told() -> None:
 
 
 def test_zeros_are_divided_by_nowhere() -> None:
-    zero = OpMeasurement(0, 0, 0, Figure(0.0), Figure(0.0), LatencyFigures(0.0, "lat", 0, 0.0))
+    zero = OpMeasurement(0, 0, 0, Figure(0.0), Figure(0.0), {"lat": Latency(0, 0.0, min_ns=0.0)})
     for case in (READS, WRITES, run(targets=(disk(),))):
         none = replace(case, total=zero, ops=dict.fromkeys(case.ops, zero), by_job={}, seconds=0.0)
         assert judge_case(none).sentences
@@ -94,8 +95,8 @@ def test_why_there_is_no_number_is_told_and_nothing_beside_it(known: dict[str, A
 
 def test_a_published_latency_without_a_rate_is_not_nothing() -> None:
     """Of a table with latencies alone it was said that no I/O completed."""
-    latency = LatencyFigures(11e6, "lat")
-    verdict = judge_case(replace(READS, total=OpMeasurement(latency=latency), ops={}, traffic=None))
+    latencies = {"lat": Latency(mean_ns=11e6)}
+    verdict = judge_case(replace(READS, total=OpMeasurement(latencies=latencies), ops={}, traffic=None))
     assert "a latency is given, and neither IOPS nor bandwidth" in verdict.sentences
 
 

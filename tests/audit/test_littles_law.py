@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from loadstone.analysis.latency import Latency
 from loadstone.audit.rule import CannotTell, Clear, NotMine, cannot_tell
 from loadstone.audit.rules.littles_law import RULE
 from tests.audit.figures import finding, job, told
@@ -89,8 +90,8 @@ def test_where_nobody_says_whether_it_came_at_a_rate_less_is_no_contradiction() 
 @pytest.mark.parametrize(("clat_ms", "wrong"), [(5000.0, True), (0.06, False), (0.07, False)])
 def test_a_part_is_not_longer_than_the_whole(clat_ms: float, wrong: bool) -> None:
     case = told(iops=1000.0, mean_ns=0.065 * MS, jobs=(job(),), source="fio")
-    latency = replace(case.ops["read"].latency, kind="lat", completion_ns=clat_ms * MS)  # type: ignore[type-var]
-    case = replace(case, ops={"read": replace(case.ops["read"], latency=latency)})
+    latencies = {"lat": Latency(mean_ns=0.065 * MS), "clat": Latency(mean_ns=clat_ms * MS)}
+    case = replace(case, ops={"read": replace(case.ops["read"], latencies=latencies)})
     found = RULE.judge(case)
     told_of_it = isinstance(found, tuple) and "completion_latency_ns" in found[0].evidence
     assert told_of_it == wrong

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from loadstone.audit.case import Figure, LatencyFigures, OpMeasurement
+from loadstone.analysis.latency import Latency
+from loadstone.audit.case import Figure, OpMeasurement
 from loadstone.audit.rule import Clear
 from loadstone.audit.rules import generator_stopped, littles_law, own_limit
 from tests.audit import cases
@@ -48,7 +49,7 @@ def test_pauses_are_told_by_the_room_they_leave(mean_ms: float, limited: bool) -
 
 
 def test_flushes_have_a_place_in_littles_law() -> None:
-    flush = OpMeasurement(operations=1000, iops=Figure(100.0), latency=LatencyFigures(6 * MS, "lat"))
+    flush = OpMeasurement(operations=1000, iops=Figure(100.0), latencies={"lat": Latency(mean_ns=6 * MS)})
     case = cases.run(100.0, op="write", mean_ns=4 * MS, source="fio", device_ns=MS)
     alone = littles_law.RULE.judge(case)
     assert isinstance(alone, tuple)

@@ -60,9 +60,8 @@ def test_runs_of_a_device_with_a_limit_are_no_copies(min_ns: float, *, same: boo
 
 def _with_shortest(phase: ComparedPhase, min_ns: float) -> ComparedPhase:
     ops = {
-        op: replace(found, latency=replace(found.latency, min_ns=min_ns))
+        op: replace(found, latencies={"lat": replace(found.latencies["lat"], min_ns=min_ns)})
         for op, found in phase.case.ops.items()
-        if found.latency is not None
     }
     return replace(phase, case=replace(phase.case, ops=ops))
 

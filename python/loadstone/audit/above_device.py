@@ -57,7 +57,7 @@ def above_device(case: Case) -> AboveDevice | None:
         return None
     # What waits for a flush is not at the device as an I/O: only its own part is.
     expected = max(outstanding * loaded_share(case) - case_queries.flushing(case), 1e-9)
-    if latency.kind == "lat" and case.total.iops is not None:
+    if case.total.kind == "lat" and case.total.iops is not None:
         # Fewer than asked for are outstanding where the generator keeps fewer: those wait nowhere.
         expected = min(expected, max(case.total.iops.value * latency.mean_ns / 1e9, 1e-9))
     return AboveDevice(inflight, expected, latency.mean_ns * (1 - inflight / expected))

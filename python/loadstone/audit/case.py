@@ -8,13 +8,13 @@ Units stand last in the names; shares and percentages say which they are.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     import polars as pl
 
     from loadstone.analysis.contention import Contention
-    from loadstone.analysis.histogram import Histogram
+    from loadstone.analysis.latency import Latency
     from loadstone.analysis.time_structure import FineRates
     from loadstone.audit.watched_hosts import Watched
     from loadstone.explanations.job_facts import JobFacts
@@ -27,30 +27,16 @@ Source = Literal["bundle", "hosts", "fio", "vdbench", "iometer", "diskspd", "pub
 """`hosts`: all hosts of a run together, for the rules about hosts; each host has a case of its own."""
 
 
+LEADING: Final = ("lat", "clat", "unknown")
+"""Kinds of latency: the first that is known stands for the operation."""
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A number with one standard error, when that is known."""
 
     value: float
     error: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LatencyFigures:
-    """Latency in ns. `kind`: `lat` from the intended start (or issue), `clat` after submission."""
-
-    mean_ns: float | None
-    kind: Literal["lat", "clat", "unknown"] = "unknown"
-    count: int | None = None
-    min_ns: float | None = None
-    max_ns: float | None = None
-    stddev_ns: float | None = None
-    completion_ns: float | None = None
-    """Mean of the part after submission (clat), where it is told beside the whole."""
-    percentiles_ns: dict[float, float] = field(default_factory=dict)
-    """Percent to ns, as the source printed them (a percentile it withheld is not here)."""
-    percentiles_of: Literal["lat", "clat"] = "lat"
-    """fio prints those of `clat` unless it is asked for `lat_percentiles`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +58,28 @@ class OpMeasurement:
     iops: Figure | None = None
     bandwidth: Figure | None = None
     """Bytes per second."""
-    latency: LatencyFigures | None = None
+    latencies: dict[str, Latency] = field(default_factory=dict)
+    """By kind: `lat` from the intended start (or issue), `clat` after submission, `unknown` where nothing
+    tells which; of a bundle all that it has.
+    """
     spread: RateSpread | None = None
+
+    @property
+    def kind(self) -> str | None:
+        """Which latency stands for it: the whole, where its mean is known."""
+        known = (kind for kind in LEADING if kind in self.latencies)
+        return next((kind for kind in known if self.latencies[kind].mean_ns is not None), None)
+
+    @property
+    def latency(self) -> Latency | None:
+        """That latency."""
+        return self.latencies[self.kind] if self.kind is not None else None
+
+    @property
+    def printed(self) -> tuple[str, Latency] | None:
+        """The kind, and the latency, of which another tool printed percentiles: fio does of one."""
+        kinds = (kind for kind in LEADING if kind in self.latencies and self.latencies[kind].printed)
+        return next(((kind, self.latencies[kind]) for kind in kinds), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,8 +370,6 @@ class Case:
     """When the last job stopped beginning I/Os, since the run's origin: what ended later was waited for."""
     drained_s: float = 0.0
     """Part of `seconds` behind that."""
-    histograms: dict[Op, Histogram] = field(default_factory=dict)
-    """All latencies of an operation, where the source keeps them."""
     stops: tuple[tuple[int, int], ...] = ()
     """When the load generator itself stood still, in ns since the run's origin."""
     stops_left_out: bool = False

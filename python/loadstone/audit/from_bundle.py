@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.analysis.contention import Contention
-    from loadstone.analysis.histogram import Histogram
-    from loadstone.analysis.latency import Latency
     from loadstone.analysis.measurement import MeasuredLine, Measurement
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import OpTotals, Total
@@ -167,7 +165,6 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
         fine=fine_rates.of_stage(measurement, total.line, (bounds[0], issued_until_ns)),
         issued_until_ns=issued_until_ns,
         drained_s=(bounds[1] - issued_until_ns) / 1e9,
-        histograms=_histograms(total),
         environment=made.bundle.environment,
         problems=tuple(_problems(made, total)),
         generator_cpu_percent=_engine_percent(host),
@@ -187,12 +184,6 @@ def _stage(made: Summary, total: Total, beside: Sequence[shape.LoadBeside]) -> s
 def _stops(measurement: Measurement, bounds: tuple[int, int]) -> tuple[tuple[int, int], ...]:
     """Return the times in which the engine was stopped while a stage was measured."""
     return tuple(one for one in measurement.stops.times if one[1] > bounds[0] and one[0] < bounds[1])
-
-
-def _histograms(total: Total) -> dict[shape.Op, Histogram]:
-    """Return how long each operation took after its submission."""
-    latencies = {op: total.ops[op].latencies.get("clat") for op in OPS if op in total.ops}
-    return {op: latency.histogram for op, latency in latencies.items() if latency is not None}
 
 
 def client_disks(used: Sequence[shape.TargetState]) -> frozenset[str]:
@@ -401,23 +392,7 @@ def measured(stats: OpTotals | None) -> shape.OpMeasurement:
         errors=stats.errors,
         iops=shape.Figure(stats.iops.value, stats.iops.error) if stats.iops else None,
         bandwidth=shape.Figure(stats.bandwidth.value, stats.bandwidth.error) if stats.bandwidth else None,
-        latency=_latency(stats.latencies.get("lat")),
-    )
-
-
-def _latency(latency: Latency | None) -> shape.LatencyFigures | None:
-    if latency is None:
-        return None
-    percents = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
-    known = latency.percentiles(percents)
-    return shape.LatencyFigures(
-        mean_ns=latency.mean_ns,
-        kind="lat",
-        count=latency.count,
-        min_ns=latency.min_ns,
-        max_ns=latency.max_ns,
-        stddev_ns=latency.stddev_ns,
-        percentiles_ns={percent: float(value) for percent, value in known.items() if value is not None},
+        latencies=stats.latencies,
     )
 
 

@@ -66,8 +66,8 @@ def stalls(case: Case) -> Stalls | None:
     latency, rates = case.total.latency, case.fine
     if rates is None or latency is None or latency.mean_ns is None or case_queries.paced(case):
         return None
-    usual_ns = latency.percentiles_ns.get(90.0, latency.mean_ns)
-    usual_ns = max(usual_ns, case.commit_ns or 0.0)
+    usual_ns = latency.percentile(90.0)
+    usual_ns = max(latency.mean_ns if usual_ns is None else usual_ns, case.commit_ns or 0.0)
     return time_structure.stalls(rates, usual_ns, case_queries.outstanding(case) or 1)
 
 

@@ -21,7 +21,8 @@ from loadstone.messages import say
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from loadstone.audit.case import Case, JobRequest, LatencyFigures, OpMeasurement
+    from loadstone.analysis.latency import Latency
+    from loadstone.audit.case import Case, JobRequest, OpMeasurement
     from loadstone.comparison.phase import ComparedPhase
 
 ALL_OF_IT: Final = 0.8
@@ -125,7 +126,7 @@ def _has_grown(one: OpMeasurement, later: OpMeasurement, longer: float) -> bool:
     return one.latency is None or later.latency is None or _encloses(later.latency, one.latency)
 
 
-def _encloses(all_of_it: LatencyFigures, part: LatencyFigures) -> bool:
+def _encloses(all_of_it: Latency, part: Latency) -> bool:
     """Tell whether the extremes of a part are within those of all, as far as both are told."""
     return not (
         (part.min_ns is not None and all_of_it.min_ns is not None and part.min_ns < all_of_it.min_ns)

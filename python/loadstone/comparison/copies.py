@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-    from loadstone.audit.case import LatencyFigures
+    from loadstone.analysis.latency import Latency
     from loadstone.comparison.phase import ComparedPhase
 
 PRINTED: Final = 5e-3
@@ -66,7 +66,7 @@ def is_the_same_measurement(one: ComparedPhase, other: ComparedPhase) -> bool:
     )
 
 
-def _as_long(one: LatencyFigures | None, other: LatencyFigures | None, digits: float) -> bool:
+def _as_long(one: Latency | None, other: Latency | None, digits: float) -> bool:
     """Tell whether latencies are the same, the largest of which is printed with the fewest digits."""
     return (
         one is not None

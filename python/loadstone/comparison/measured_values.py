@@ -302,13 +302,14 @@ def _of_measured(measured: OpMeasurement) -> dict[Metric, Value]:
         BANDWIDTH: _figure(measured.bandwidth, measured.spread),
         MEAN: None if latency is None or not latency.mean_ns else Sample(latency.mean_ns, None, None),
     }
-    if latency is not None:
-        metrics = AT_PERCENT if latency.percentiles_of == "lat" else CLAT_AT_PERCENT
+    if measured.printed is not None:
+        kind, latency = measured.printed
+        metrics = CLAT_AT_PERCENT if kind == "clat" else AT_PERCENT
         least = MIN_BEYOND / measured.operations if measured.operations else 0.0
         values |= {
             metric: Sample(value, None, None)
             for percent, metric in metrics.items()
-            if (value := latency.percentiles_ns.get(percent)) and 1 - percent / 100 >= least
+            if (value := latency.printed.get(percent)) and 1 - percent / 100 >= least
         }
     if measured.errors is not None and measured.operations:
         values[FAILED] = (measured.errors, measured.operations + measured.errors)

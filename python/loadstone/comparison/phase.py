@@ -257,15 +257,16 @@ def _tail(histogram: Histogram) -> Tail:
 def _printed_tails(case: Case) -> dict[LatencyKind, Tail]:
     """Return the percentiles that a tool printed of a phase with one operation: others cannot be added."""
     of_all = case.total if len(case.ops) != 1 else next(iter(case.ops.values()))
-    if of_all.latency is None or not of_all.operations or not of_all.latency.percentiles_ns:
+    if of_all.printed is None or not of_all.operations:
         return {}
+    kind, latency = of_all.printed
     least = 100 * MIN_BEYOND / of_all.operations
     points = tuple(
         (100 / (100 - percent), ns)
-        for percent, ns in sorted(of_all.latency.percentiles_ns.items())
+        for percent, ns in sorted(latency.printed.items())
         if 100 - percent >= least and ns > 0
     )
-    return {of_all.latency.percentiles_of: points}
+    return {"clat" if kind == "clat" else "lat": points}
 
 
 def _planned_rate(summary: Summary, total: Total) -> tuple[float, float]:

@@ -10,6 +10,7 @@ import re
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Final
 
+from loadstone.analysis.latency import Latency
 from loadstone.audit import case as shape
 from loadstone.audit.foreign import reader
 
@@ -97,15 +98,13 @@ def _direction(span: ET.Element, what: str, seconds: float | None) -> shape.OpMe
         bytes=moved,
         iops=reader.figure(ios / seconds if seconds else None),
         bandwidth=reader.figure(moved / seconds if moved is not None and seconds else None),
-        latency=_latency(span, what, mean, ios),
+        latencies=_latencies(span, what, mean, ios),
     )
 
 
-def _latency(
-    span: ET.Element, what: str, mean_ms: float | None, count: int | None
-) -> shape.LatencyFigures | None:
+def _latencies(span: ET.Element, what: str, mean_ms: float | None, count: int | None) -> dict[str, Latency]:
     if mean_ms is None:
-        return None
+        return {}
     buckets = [
         (reader.number(one.findtext("Percentile")), reader.positive(one.findtext(f"{what}Milliseconds")))
         for one in span.findall("Latency/Bucket")
@@ -114,14 +113,14 @@ def _latency(
     deviation = reader.positive(
         span.findtext("Latency/LatencyStdev" if what == "Total" else f"Latency/{what}LatencyStdev")
     )
-    return shape.LatencyFigures(
-        mean_ns=mean_ms * MS,
-        kind="lat",
+    latency = Latency(
         count=count,
-        max_ns=table.get(100.0),
+        mean_ns=mean_ms * MS,
         stddev_ns=None if deviation is None else deviation * MS,
-        percentiles_ns={percent: value for percent, value in table.items() if 0 < percent < 100},
+        max_ns=table.get(100.0),
+        printed={percent: value for percent, value in table.items() if 0 < percent < 100},
     )
+    return {"lat": latency}
 
 
 def _total(span: ET.Element, parts: dict[shape.Op, shape.OpMeasurement]) -> shape.OpMeasurement:
@@ -134,7 +133,7 @@ def _total(span: ET.Element, parts: dict[shape.Op, shape.OpMeasurement]) -> shap
         bytes=added.bytes,
         iops=added.iops,
         bandwidth=added.bandwidth,
-        latency=_latency(span, "Total", mean, added.operations) or added.latency,
+        latencies=_latencies(span, "Total", mean, added.operations) or added.latencies,
     )
 
 

@@ -11,6 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone.analysis.latency import Latency
 from loadstone.audit import case as shape
 from loadstone.audit.foreign import fio_case, fio_disks, fio_options, reader
 from loadstone.messages import say
@@ -204,7 +205,6 @@ def _plausible(clones: int | None) -> int | None:
 def _measured(section: dict[str, Any], clones: int) -> shape.OpMeasurement | None:
     """Read one direction; None when it did nothing."""
     ios = reader.whole(section.get("total_ios"))
-    latency = _latency(section)
     iops = reader.number(section.get("iops"))
     if not ios and not iops:
         return None
@@ -221,7 +221,7 @@ def _measured(section: dict[str, Any], clones: int) -> shape.OpMeasurement | Non
         bytes=None if moved is None else int(moved),
         iops=reader.figure(iops),
         bandwidth=reader.figure(rate),
-        latency=latency,
+        latencies=_latencies(section),
         spread=fio_case.spread(
             iops,
             reader.number(section.get("iops_mean")),
@@ -244,45 +244,49 @@ def _flush(section: Any, seconds: float) -> shape.OpMeasurement | None:
     """Read the flushes of a job; None when it made none, or an old fio did not time them."""
     if not isinstance(section, dict):
         return None
-    latency = _latency(section)
+    latencies = _latencies(section)
     # fio 3.33 and others count none of them in total_ios, and time all.
-    count = reader.whole(section.get("total_ios")) or (latency.count if latency is not None else None)
-    if not count or latency is None or not seconds:
+    timed = max((one.count or 0 for one in latencies.values()), default=0)
+    count = reader.whole(section.get("total_ios")) or timed
+    if not count or not latencies or not seconds:
         return None
-    return shape.OpMeasurement(operations=count, iops=shape.Figure(count / seconds), latency=latency)
+    return shape.OpMeasurement(operations=count, iops=shape.Figure(count / seconds), latencies=latencies)
 
 
-def _latency(section: dict[str, Any]) -> shape.LatencyFigures | None:
-    """Read total latency, and the percentiles that fio keeps of the time after submission."""
-    for key, scale in (("lat_ns", 1.0), ("lat", 1000.0)):
-        latency = section.get(key)
-        mean = reader.positive(latency.get("mean")) if isinstance(latency, dict) else None
-        if isinstance(latency, dict) and mean is not None:
-            figures = {name: reader.number(latency.get(name)) for name in ("min", "max", "stddev")}
-            after = section.get("clat_ns" if scale == 1.0 else "clat")
-            of_whole = _percentiles(latency, scale)
-            return shape.LatencyFigures(
-                mean_ns=mean * scale,
-                kind="lat",
-                count=reader.whole(latency.get("N")),
-                min_ns=_scaled(figures["min"], scale),
-                max_ns=_scaled(figures["max"], scale),
-                stddev_ns=_scaled(figures["stddev"], scale),
-                completion_ns=_scaled(
-                    reader.positive(after.get("mean")) if isinstance(after, dict) else None, scale
-                ),
-                percentiles_ns=of_whole or _percentiles(after, scale),
-                percentiles_of="lat" if of_whole else "clat",
-            )
-    return None
+def _latencies(section: dict[str, Any]) -> dict[str, Latency]:
+    """Read the latencies of one direction; fio 2 has them in microseconds."""
+    for unit, scale in (("_ns", 1.0), ("", 1000.0)):
+        every = {kind: _latency(section.get(kind + unit), scale) for kind in ("lat", "clat")}
+        known = {kind: latency for kind, latency in every.items() if latency is not None}
+        if known:
+            return known
+    return {}
+
+
+def _latency(told: Any, scale: float) -> Latency | None:
+    """Read one kind; None where fio did not measure it."""
+    if not isinstance(told, dict):
+        return None
+    mean, percentiles = reader.positive(told.get("mean")), _percentiles(told, scale)
+    if mean is None and not percentiles:
+        return None
+    figures = {name: reader.number(told.get(name)) for name in ("min", "max", "stddev")}
+    return Latency(
+        count=reader.whole(told.get("N")),
+        mean_ns=_scaled(mean, scale),
+        stddev_ns=_scaled(figures["stddev"], scale),
+        min_ns=_scaled(figures["min"], scale),
+        max_ns=_scaled(figures["max"], scale),
+        printed=percentiles,
+    )
 
 
 def _scaled(value: float | None, scale: float) -> float | None:
     return None if value is None else value * scale
 
 
-def _percentiles(told: Any, scale: float) -> dict[float, float]:
-    table = told.get("percentile") if isinstance(told, dict) else None
+def _percentiles(told: dict[str, Any], scale: float) -> dict[float, float]:
+    table = told.get("percentile")
     if not isinstance(table, dict):
         return {}
     percentiles = {reader.number(key): reader.positive(value) for key, value in table.items()}

@@ -13,8 +13,9 @@ import re
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
+from loadstone.analysis.latency import Latency
 from loadstone.audit import case as shape
 from loadstone.audit.foreign import fio_case, fio_disks, fio_options, reader
 
@@ -51,7 +52,8 @@ LATENCY: Final = re.compile(
     r"^\s+(?P<kind>slat|clat|lat|sync) \((?P<unit>nsec|usec|msec)\): min= ?(?P<min>[\d.]+[kKMG]?), "
     r"max= ?(?P<max>[\d.]+[kKMG]?), avg= ?(?P<avg>[\d.]+[kKMG]?), stdev= ?(?P<stdev>[\d.]+[kKMG]?)"
 )
-PERCENTILES: Final = re.compile(r"^\s+(?P<kind>clat|lat|sync) percentiles \((?P<unit>nsec|usec|msec)\):")
+PERCENTILES: Final = re.compile(r"^\s+(?P<kind>\S.*) percentiles \((?P<unit>nsec|usec|msec)\):")
+"""Of all I/Os, of those of one priority (`clat prio 2/0 (30.00% of IOs)`), or of flushes."""
 PERCENTILE: Final = re.compile(r"([\d.]+)th=\[ *([\d.]+[kMG]?)\]")
 CPU: Final = re.compile(r"^\s+cpu\s+: usr=(?P<usr>[\d.]+)%, sys=(?P<sys>[\d.]+)%")
 ISSUED: Final = re.compile(
@@ -65,6 +67,8 @@ SAMPLES: Final = re.compile(
 """Of fio 3 alone: fio 2 tells no number of samples."""
 PRINTED: Final = "%a %b %d %H:%M:%S %Y"
 """How a moment is written, without its zone: moments of one host are told apart."""
+KINDS: Final = ("lat", "clat")
+"""Of latency, as a case knows them."""
 UNIT_NS: Final = {"nsec": 1.0, "usec": 1e3, "msec": 1e6}
 AGREE: Final = 0.015
 """Printed amounts of three digits agree within this."""
@@ -82,9 +86,9 @@ class _Direction:
     bytes_per_s: float
     moved_bytes: float
     seconds: float
-    latencies: dict[str, shape.LatencyFigures] = field(default_factory=dict)
-    percentiles_ns: dict[float, float] = field(default_factory=dict)
-    percentiles_of: Literal["lat", "clat"] = "clat"
+    latencies: dict[str, Latency] = field(default_factory=dict)
+    percentiles_ns: dict[str, dict[float, float]] = field(default_factory=dict)
+    """Of `clat`, or `lat`, or both."""
     samples: re.Match[str] | None = None
 
 
@@ -98,7 +102,7 @@ class _Job:
     ops: dict[shape.Op, _Direction] = field(default_factory=dict)
     issued: dict[shape.Op, int] = field(default_factory=dict)
     syncs: int = 0
-    sync_latency: shape.LatencyFigures | None = None
+    sync_latency: Latency | None = None
     cpu_percent: float | None = None
     depths: dict[int, float] = field(default_factory=dict)
     pid: str | None = None
@@ -192,7 +196,10 @@ class _State:
 
     job: _Job
     op: _Direction | None = None
-    percentile_ns: float | None = None
+    table: dict[float, float] | None = None
+    """Percentiles whose lines follow; None: of nothing that is kept."""
+    table_ns: float = 1.0
+    """Its unit."""
 
 
 def _line(line: str, state: _State) -> bool:
@@ -202,25 +209,18 @@ def _line(line: str, state: _State) -> bool:
     if (match := LATENCY.match(line)) is not None:
         _latency_line(match, state.job, state)
     elif (match := PERCENTILES.match(line)) is not None:
-        state.percentile_ns = UNIT_NS[match["unit"]] if _wanted(match["kind"], state.op) else None
-    elif line.lstrip().startswith("|") and state.op is not None and state.percentile_ns is not None:
+        op = state.op if match["kind"] in KINDS else None
+        state.table = None if op is None else op.percentiles_ns.setdefault(match["kind"], {})
+        state.table_ns = UNIT_NS[match["unit"]]
+    elif line.lstrip().startswith("|") and state.table is not None:
         for percent, value in PERCENTILE.findall(line):
             known = reader.number(percent)
             if known is not None:
-                state.op.percentiles_ns[known] = _scaled(value) * state.percentile_ns
+                state.table[known] = _scaled(value) * state.table_ns
     elif state.op is not None and (match := SAMPLES.match(line)) is not None:
         state.op.samples = match
     else:
         _job_line(line, state.job)
-    return True
-
-
-def _wanted(kind: str, op: _Direction | None) -> bool:
-    """Tell whether to read this table of percentiles: where fio prints both, that of the whole latency."""
-    if op is None or kind == "sync" or (kind == "clat" and op.percentiles_of == "lat"):
-        return False
-    if kind == "lat":
-        op.percentiles_of, op.percentiles_ns = "lat", {}
     return True
 
 
@@ -236,7 +236,7 @@ def _direction(match: re.Match[str], state: _State) -> bool:
         _bytes(match["io"], match["io_unit"], binary=binary),
         int(match["ms"][:12]) / 1e3,
     )
-    state.percentile_ns = None
+    state.table = None
     return True
 
 
@@ -255,17 +255,16 @@ def _job_line(line: str, job: _Job) -> None:
 def _latency_line(match: re.Match[str], job: _Job, state: _State) -> None:
     """Keep a line of latency: of a flush with its job, any other with the direction it stands below."""
     unit = UNIT_NS[match["unit"]]
-    figures = shape.LatencyFigures(
+    latency = Latency(
         mean_ns=_scaled(match["avg"]) * unit,
-        kind="clat" if match["kind"] == "clat" else "lat",
         min_ns=_scaled(match["min"]) * unit,
         max_ns=_scaled(match["max"]) * unit,
         stddev_ns=_scaled(match["stdev"]) * unit,
     )
     if match["kind"] == "sync":
-        job.sync_latency = figures
+        job.sync_latency = latency
     elif state.op is not None:
-        state.op.latencies[match["kind"]] = figures
+        state.op.latencies[match["kind"]] = latency
 
 
 def _scaled(text: str) -> float:
@@ -280,26 +279,21 @@ def _bytes(text: str, unit: str, *, binary: bool = False) -> float:
 
 
 def _measured(direction: _Direction, issued: int | None, clones: int) -> shape.OpMeasurement:
-    figures = direction.latencies.get("lat") or direction.latencies.get("clat")
-    latency = None
-    if figures is not None:
-        latency = shape.LatencyFigures(
-            mean_ns=figures.mean_ns,
-            kind=figures.kind,
+    latencies = {
+        kind: replace(
+            direction.latencies.get(kind, Latency()),
             count=issued,
-            min_ns=figures.min_ns,
-            max_ns=figures.max_ns,
-            stddev_ns=figures.stddev_ns,
-            completion_ns=clat.mean_ns if (clat := direction.latencies.get("clat")) is not None else None,
-            percentiles_ns=direction.percentiles_ns,
-            percentiles_of=direction.percentiles_of,
+            printed=direction.percentiles_ns.get(kind, {}),
         )
+        for kind in KINDS
+        if kind in direction.latencies or direction.percentiles_ns.get(kind)
+    }
     return shape.OpMeasurement(
         operations=issued if issued is not None else round(direction.iops * direction.seconds),
         bytes=_moved(direction),
         iops=shape.Figure(direction.iops),
         bandwidth=shape.Figure(direction.bytes_per_s),
-        latency=latency,
+        latencies=latencies,
         spread=None if direction.samples is None else _spread(direction, direction.samples, clones),
     )
 
@@ -321,7 +315,7 @@ def _flush(job: _Job) -> shape.OpMeasurement | None:
     if not job.syncs or job.sync_latency is None or not seconds:
         return None
     rate = shape.Figure(job.syncs / seconds)
-    return shape.OpMeasurement(operations=job.syncs, iops=rate, latency=job.sync_latency)
+    return shape.OpMeasurement(operations=job.syncs, iops=rate, latencies={"lat": job.sync_latency})
 
 
 def _moved(direction: _Direction) -> int | None:

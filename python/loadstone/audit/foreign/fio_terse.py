@@ -9,6 +9,7 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
+from loadstone.analysis.latency import Latency
 from loadstone.audit import case as shape
 from loadstone.audit.foreign import fio_case, reader
 from loadstone.messages import say
@@ -94,28 +95,40 @@ def _measured(part: Sequence[str]) -> shape.OpMeasurement | None:
     kib, kib_per_s, iops, runtime_ms = (reader.number(value) for value in part[:4])
     if not kib and not iops:
         return None
-    mean = reader.positive(part[12 + PERCENTILES + 2])
-    percentiles = [one.partition("%=") for one in part[12 : 12 + PERCENTILES]]
     return shape.OpMeasurement(
         operations=round(iops * runtime_ms / 1e3) if iops is not None and runtime_ms else None,
         bytes=None if kib is None else int(kib * 1024),
         iops=reader.figure(iops),
         bandwidth=reader.figure(None if kib_per_s is None else kib_per_s * 1024),
-        latency=None
-        if mean is None
-        else shape.LatencyFigures(
-            mean_ns=mean * 1e3,
-            kind="lat",
-            min_ns=_ns(part[12 + PERCENTILES]),
-            max_ns=_ns(part[12 + PERCENTILES + 1]),
-            stddev_ns=_ns(part[12 + PERCENTILES + 3]),
-            percentiles_ns={
-                percent: value * 1e3
-                for text, _, usec in percentiles
-                if (percent := reader.positive(text)) and (value := reader.positive(usec))
-            },
-            percentiles_of="clat",
-        ),
+        latencies=_latencies(part),
+    )
+
+
+def _latencies(part: Sequence[str]) -> dict[str, Latency]:
+    """Read the latencies of one direction, in microseconds; percentiles are those of the completion."""
+    percentiles = {
+        percent: value * 1e3
+        for text, _, usec in (one.partition("%=") for one in part[12 : 12 + PERCENTILES])
+        if (percent := reader.positive(text)) and (value := reader.positive(usec))
+    }
+    latencies = {
+        "lat": _latency(part[12 + PERCENTILES : 16 + PERCENTILES], {}),
+        "clat": _latency(part[8:12], percentiles),
+    }
+    return {kind: latency for kind, latency in latencies.items() if latency is not None}
+
+
+def _latency(fields: Sequence[str], percentiles: dict[float, float]) -> Latency | None:
+    """Read shortest, longest, mean and deviation; None where fio did not measure them."""
+    mean = reader.positive(fields[2])
+    if mean is None and not percentiles:
+        return None
+    return Latency(
+        mean_ns=None if mean is None else mean * 1e3,
+        stddev_ns=_ns(fields[3]),
+        min_ns=_ns(fields[0]),
+        max_ns=_ns(fields[1]),
+        printed=percentiles,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from loadstone.analysis.latency import Latency
 from loadstone.audit import case as shape
 from loadstone.audit.foreign import iometer_tables, reader
 from loadstone.audit.foreign.iometer_tables import SPECIFICATION
@@ -152,7 +153,7 @@ def _measured(row: dict[str, str], op: shape.Op) -> shape.OpMeasurement | None:
         errors=reader.whole(row.get(f"{label} Errors")),
         iops=reader.figure(iops),
         bandwidth=reader.figure(_bandwidth(row, label)),
-        latency=_latency(
+        latencies=_latencies(
             _column(row, f"Average {label} Response Time"),
             _column(row, f"Maximum {label} Response Time"),
             count,
@@ -160,15 +161,15 @@ def _measured(row: dict[str, str], op: shape.Op) -> shape.OpMeasurement | None:
     )
 
 
-def _latency(mean_ms: float | None, max_ms: float | None, count: float | None) -> shape.LatencyFigures | None:
+def _latencies(mean_ms: float | None, max_ms: float | None, count: float | None) -> dict[str, Latency]:
     if not mean_ms:
-        return None
-    return shape.LatencyFigures(
-        mean_ns=mean_ms * MS,
-        kind="lat",
+        return {}
+    latency = Latency(
         count=None if count is None else int(count),
+        mean_ns=mean_ms * MS,
         max_ns=None if not max_ms else max_ms * MS,
     )
+    return {"lat": latency}
 
 
 def _total(
@@ -183,7 +184,9 @@ def _total(
         errors=errors,
         iops=reader.figure(_column(row, "IOps")),
         bandwidth=reader.figure(_bandwidth(row, "")),
-        latency=_latency(_column(row, "Average Response Time"), _column(row, "Maximum Response Time"), whole),
+        latencies=_latencies(
+            _column(row, "Average Response Time"), _column(row, "Maximum Response Time"), whole
+        ),
     )
 
 

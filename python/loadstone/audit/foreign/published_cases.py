@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from loadstone.analysis.latency import Latency
 from loadstone.audit import case as shape
 from loadstone.audit.foreign import published, reader
 from loadstone.path import quantity
@@ -163,9 +164,9 @@ def _measured(load: dict[str, Any], figures: published.PublishedFigures) -> shap
         moved = shape.Figure(iops.value * block, iops.error * block if iops.error is not None else None)
     if iops is None and moved is not None and block:
         iops = shape.Figure(moved.value / block, moved.error / block if moved.error is not None else None)
-    latency = None
+    latencies = {}
     if figures.latency is not None:
-        latency = shape.LatencyFigures(
+        latencies["unknown"] = Latency(
             mean_ns=quantity.time_ns(figures.latency),
             max_ns=quantity.time_ns(figures.latency_max) if figures.latency_max else None,
             stddev_ns=quantity.time_ns(figures.latency_stddev) if figures.latency_stddev else None,
@@ -174,7 +175,7 @@ def _measured(load: dict[str, Any], figures: published.PublishedFigures) -> shap
         bytes=quantity.size_bytes(figures.written) if figures.written else None,
         iops=iops,
         bandwidth=moved,
-        latency=latency,
+        latencies=latencies,
     )
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import file_kind, input_file
-from loadstone.audit.case import Figure, OpMeasurement, RateSpread
+from loadstone.analysis.latency import Latency, weighed
+from loadstone.audit.case import LEADING, Figure, OpMeasurement, RateSpread
 from loadstone.errors import InputError, NoStorageError, Where
 from loadstone.messages import make_error, say
 
@@ -159,7 +160,7 @@ def added(parts: Iterable[OpMeasurement]) -> OpMeasurement:
         errors=total([part.errors for part in parts]),
         iops=figure(total([part.iops.value if part.iops else None for part in parts])),
         bandwidth=figure(total([part.bandwidth.value if part.bandwidth else None for part in parts])),
-        latency=_mean(parts),
+        latencies=_latencies(parts),
         spread=_spread(parts),
     )
 
@@ -176,35 +177,23 @@ def _spread(parts: Sequence[OpMeasurement]) -> RateSpread | None:
     return RateSpread(share, min(spread.samples for _, spread in known))
 
 
-def _mean(parts: Sequence[OpMeasurement]) -> Any:
-    """Return the mean latency of all I/Os; percentiles cannot be added and are left out."""
+def _latencies(parts: Sequence[OpMeasurement]) -> dict[str, Latency]:
+    """Return the latencies of all I/Os, of each kind that all parts tell."""
     moving = [part for part in parts if part.operations != 0 and (part.iops is None or part.iops.value)]
-    weighed = []
-    for part in moving:
-        weight = part.operations or (part.iops.value if part.iops else None)
-        if weight is None or part.latency is None or part.latency.mean_ns is None:
-            return None
-        weighed.append((float(weight), part.latency))
-    if not weighed:
-        return None
-    whole = sum(weight for weight, _ in weighed)
-    if len(weighed) == 1:
-        return weighed[0][1]
-    counts = [one.count for _, one in weighed]
-    maxima = [one.max_ns for _, one in weighed]
-    return replace(
-        weighed[0][1],
-        mean_ns=sum(weight * (one.mean_ns or 0.0) for weight, one in weighed) / whole,
-        completion_ns=None
-        if any(one.completion_ns is None for _, one in weighed)
-        else sum(weight * (one.completion_ns or 0.0) for weight, one in weighed) / whole,
-        kind=weighed[0][1].kind if len({one.kind for _, one in weighed}) == 1 else "unknown",
-        count=sum(one for one in counts if one is not None) if None not in counts else None,
-        min_ns=None,
-        max_ns=max(one for one in maxima if one is not None) if None not in maxima else None,
-        stddev_ns=None,
-        percentiles_ns={},
-    )
+    weights = [part.operations or (part.iops.value if part.iops else None) for part in moving]
+    if not moving or None in weights:
+        return {}
+    if len(moving) == 1:
+        return moving[0].latencies
+
+    def together(of_parts: Sequence[Latency | None]) -> Latency | None:
+        known = [one for one in of_parts if one is not None and one.mean_ns is not None]
+        return weighed(list(zip(weights, known, strict=True))) if len(known) == len(moving) else None
+
+    kinds = {kind: together([part.latencies.get(kind) for part in moving]) for kind in LEADING}
+    if not any(kinds.values()):
+        kinds = {"unknown": together([part.latency for part in moving])}
+    return {kind: latency for kind, latency in kinds.items() if latency is not None}
 
 
 def with_siblings(found: Sequence[Case]) -> tuple[Case, ...]:

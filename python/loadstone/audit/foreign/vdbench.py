@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from loadstone import file_kind
+from loadstone.analysis.latency import Latency
 from loadstone.audit import case as shape
 from loadstone.audit.case_queries import FILES
 from loadstone.audit.foreign import reader, vdbench_parameters, vdbench_tables
@@ -128,7 +129,7 @@ def _total(row: dict[str, str], seconds: float | None) -> shape.OpMeasurement:
         bytes=round(size * operations) if size and operations else _times(mib, seconds, MIB),
         iops=reader.figure(iops),
         bandwidth=reader.figure(None if mib is None else mib * MIB),
-        latency=_latency(row, mean, operations),
+        latencies=_latencies(row, mean, operations),
     )
 
 
@@ -136,11 +137,11 @@ def _times(rate: float | None, seconds: float | None, unit: int = 1) -> int | No
     return None if rate is None or not seconds else round(rate * unit * seconds)
 
 
-def _latency(row: dict[str, str], column: str, count: int | None) -> shape.LatencyFigures | None:
+def _latencies(row: dict[str, str], column: str, count: int | None) -> dict[str, Latency]:
     """Return the response times of a column; `resp` and those of its kind, whatever their case."""
     mean = reader.positive(row.get(column))
     if mean is None:
-        return None
+        return {}
     longest = [f"{column}_max"]
     if column == "resp":
         longest += ["read_max", "write_max"]
@@ -149,13 +150,13 @@ def _latency(row: dict[str, str], column: str, count: int | None) -> shape.Laten
     known = [one for name in longest if (one := reader.positive(row.get(name))) is not None]
     of_op = row.get(column.removesuffix("_resp") + "_std") if column.endswith("_resp") else None
     deviation = reader.positive(row.get(f"{column}_std") or of_op)
-    return shape.LatencyFigures(
-        mean_ns=mean * 1e6,
-        kind="lat",
+    latency = Latency(
         count=count,
-        max_ns=max(known) * 1e6 if known else None,
+        mean_ns=mean * 1e6,
         stddev_ns=None if deviation is None else deviation * 1e6,
+        max_ns=max(known) * 1e6 if known else None,
     )
+    return {"lat": latency}
 
 
 def _ops(
@@ -180,7 +181,7 @@ def _ops(
             bytes=None if size is None or count is None else size * count,
             iops=reader.figure(iops),
             bandwidth=reader.figure(None if size is None or iops is None else size * iops),
-            latency=_latency(row, f"{op}_resp", count),
+            latencies=_latencies(row, f"{op}_resp", count),
         )
     return measurements
 
@@ -198,7 +199,7 @@ def _ops_in_files(row: dict[str, str], seconds: float | None) -> dict[shape.Op, 
             bytes=_times(mib, seconds, MIB),
             iops=reader.figure(iops),
             bandwidth=reader.figure(None if mib is None else mib * MIB),
-            latency=_latency(row, f"{name}_resp", count),
+            latencies=_latencies(row, f"{name}_resp", count),
         )
     return measurements
 

@@ -116,7 +116,7 @@ def _kept(case: Case) -> float | None:
         if depth is not None:
             return depth
     latency = case.total.latency
-    if case.total.iops is None or latency is None or latency.mean_ns is None or latency.kind != "lat":
+    if case.total.iops is None or latency is None or latency.mean_ns is None or case.total.kind != "lat":
         return None
     return case.total.iops.value * latency.mean_ns / 1e9 + case_queries.flushing(case)
 

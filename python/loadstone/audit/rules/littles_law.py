@@ -37,7 +37,7 @@ def _judge(case: Case) -> Answer:
     findings = [
         finding
         for op, done in case.ops.items()
-        for finding in (_part_of_less(op, done), _longer_than_run(case, op, done))
+        for finding in (_part_of_less(case, op, done), _longer_than_run(case, op, done))
     ]
     impossible = [finding for finding in findings if finding is not None]
     if impossible:
@@ -137,12 +137,12 @@ def _unsaid(clones: int, asked: float, evidence: dict[str, float | int | str]) -
     )
 
 
-def _part_of_less(op: str, done: OpMeasurement) -> Finding | None:
-    """Find a completion latency that is longer than the latency it is a part of."""
-    latency = done.latency
-    if latency is None or latency.kind != "lat" or not latency.mean_ns or not latency.completion_ns:
+def _part_of_less(case: Case, op: str, done: OpMeasurement) -> Finding | None:
+    """Find a completion latency of another tool that is longer than the latency it is a part of."""
+    whole, part = done.latencies.get("lat"), done.latencies.get("clat")
+    if case.source == "bundle" or whole is None or part is None or not whole.mean_ns or not part.mean_ns:
         return None
-    if latency.completion_ns <= latency.mean_ns * (1 + TOLERANCE):
+    if part.mean_ns <= whole.mean_ns * (1 + TOLERANCE):
         return None
     return Finding(
         effect="not_valid",
@@ -150,10 +150,10 @@ def _part_of_less(op: str, done: OpMeasurement) -> Finding | None:
         text=say(
             "audit.littles_law.part.text",
             op=op,
-            completion_ns=latency.completion_ns,
-            latency_ns=latency.mean_ns,
+            completion_ns=part.mean_ns,
+            latency_ns=whole.mean_ns,
         ),
-        evidence={"completion_latency_ns": latency.completion_ns, "mean_latency_ns": latency.mean_ns},
+        evidence={"completion_latency_ns": part.mean_ns, "mean_latency_ns": whole.mean_ns},
         advice=say("audit.littles_law.part.advice"),
     )
 

@@ -54,7 +54,7 @@ FAR_NS: Final = 1e6
 def _judge(case: Case) -> Answer:
     if case_queries.virtual(case) or case.source != "bundle":
         return NotMine()
-    if case.fine is None and not case.histograms:
+    if case.fine is None and not any("clat" in one.latencies for one in case.ops.values()):
         return cannot_tell("audit.time_structure.samples")
     findings = [*_over_time(case), *_kinds(case)]
     return tuple(findings) or Clear()
@@ -183,8 +183,9 @@ def _stands_still(rates: FineRates, period_ns: float) -> bool:
 
 def _kinds(case: Case) -> list[Finding]:
     findings = []
-    for op, histogram in case.histograms.items():
-        modes = time_structure.modes(histogram)
+    after = ((op, one.latencies["clat"]) for op, one in case.ops.items() if "clat" in one.latencies)
+    for op, latency in after:
+        modes = time_structure.modes(latency.histogram)
         if len(modes) > 1 and modes[-1].latency_ns - modes[0].latency_ns > FAR_NS and not _own(case):
             finding = _of_modes(op, modes)
             apart_ns = modes[-1].latency_ns - modes[0].latency_ns

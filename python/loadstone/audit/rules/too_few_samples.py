@@ -102,12 +102,10 @@ def _wide(case: Case) -> Finding | None:
 
 def _percentiles(case: Case) -> list[Finding]:
     """Tell percentiles that a source printed without the samples for them."""
-    latency = case.total.latency
+    _, latency = case.total.printed or ("", None)
     if latency is None or not latency.count:
         return []
-    lacking = [
-        percent for percent in latency.percentiles_ns if latency.count * (1 - percent / 100) < BEYOND - 0.5
-    ]
+    lacking = [percent for percent in latency.printed if latency.count * (1 - percent / 100) < BEYOND - 0.5]
     if not lacking:
         return []
     lowest = min(lacking)
