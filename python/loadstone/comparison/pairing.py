@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from loadstone import units
 from loadstone.analysis.study.curve import PURPOSE, RATE
 from loadstone.comparison import pattern_name
-from loadstone.comparison.settings import LOAD_WORDS, load
+from loadstone.comparison.settings import ANOTHER_LOAD, LOAD_WORDS, load
 from loadstone.messages import say
 
 if TYPE_CHECKING:
@@ -233,11 +233,21 @@ def another_load(one: ComparedPhase, other: ComparedPhase) -> OtherLoad | None:
     depths_differ = bool(one.depth and other.depth and one.depth != other.depth)
     parts = [f"{_rate(other)} in place of {_rate(one)}"] if one.asked != other.asked else []
     parts += [f"depth {other.depth} in place of depth {one.depth}"] if depths_differ else []
-    if parts and not depths_differ and not (one.tells_rate and other.tells_rate):
+    of_settings = list(_other_settings(one, other))
+    parts += of_settings
+    if parts and not depths_differ and not of_settings and not (one.tells_rate and other.tells_rate):
         return OtherLoad(", ".join(parts), certain=False)
     if not parts and one.pattern != other.pattern and pattern_name.may_be_one(one.case, other.case):
         return OtherLoad(say("comparison.pattern.not_told"), certain=False)
     return OtherLoad(", ".join(parts)) if parts or one.pattern != other.pattern else None
+
+
+def _other_settings(one: ComparedPhase, other: ComparedPhase) -> Iterator[str]:
+    """Say which settings, of those that both sides tell, let other work reach the storage."""
+    settings, other_settings = load(one), load(other)
+    for key in ANOTHER_LOAD:
+        if key in settings and settings[key] != other_settings.get(key, settings[key]):
+            yield f"{key} {other_settings[key]} in place of {settings[key]}".replace(units.THIN, " ")
 
 
 def _rate(phase: ComparedPhase) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 JOB_WORDS: Final = (
     "block size",
     "read share",
+    "reads of all I/Os",
     "random share",
     "iodepth",
     "clones",
@@ -36,19 +37,22 @@ JOB_WORDS: Final = (
 """Settings of a job, the most suspect first; `fill` is what of the target had been written before.
 
 Those that only name what was tested come after everything."""
-LOAD_WORDS: Final = (
-    "iodepth",
+ANOTHER_LOAD: Final = (
+    "reads of all I/Os",
     "clones",
     "direct I/O",
     "synchronous writes",
     "fsync at the end",
-    "I/O backend",
     "working set",
     "written data",
 )
+"""Settings with another value of which other work reaches the storage: a cache answers, or another mix."""
+LOAD_WORDS: Final = ("iodepth", "I/O backend", *ANOTHER_LOAD)
 """Settings with another value of which a pattern is another load."""
 UNCERTAIN: Final = ("iodepth", "clones", "working set")
 """Settings that depend on how many clones there are."""
+MIX_STEP: Final = 5
+"""Points of a hundred that a mix may be off what was asked for, and to which another one is rounded."""
 MOST_NAMED: Final = 3
 """Of more values of one kind the first are named."""
 
@@ -67,7 +71,7 @@ def settings(phase: ComparedPhase) -> dict[str, str]:
     case = phase.case
     by_key: dict[str, dict[str, None]] = {}
     for job in case.jobs:
-        for key, value in _of_job(job):
+        for key, value in (("reads of all I/Os", _mix_done(job, case)), *_of_job(job)):
             if value is not None:
                 by_key.setdefault(key, {})[value] = None
     words = {key: first_of(values) for key, values in by_key.items()}
@@ -107,6 +111,19 @@ def _of_job(job: JobRequest) -> Iterator[tuple[str, str | None]]:
         yield "targets", target
     yield "run time", None if job.runtime_s is None else units.seconds(job.runtime_s)
     yield "ramp", None if job.ramp_s is None else units.seconds(job.ramp_s)
+
+
+def _mix_done(job: JobRequest, case: Case) -> str | None:
+    """Return which share of a job's I/Os were reads; with a rate of each operation it is not that of `rw`."""
+    job_ops = case.by_job.get(job.job) or (case.ops if len(case.jobs) == 1 else {})
+    rates = {op: one.iops.value for op, one in job_ops.items() if one.iops is not None}
+    reads, writes = rates.get("read", 0.0), rates.get("write", 0.0)
+    if not reads or not writes:
+        return None
+    percent = 100 * reads / (reads + writes)
+    if job.read_percent is None or abs(percent - job.read_percent) > MIX_STEP:
+        return _percent(MIX_STEP * round(percent / MIX_STEP))
+    return _percent(job.read_percent)
 
 
 def _payload(job: JobRequest) -> str | None:
