@@ -75,7 +75,8 @@ def test_an_error_is_written_in_the_unit_of_its_value() -> None:
     ("value", "kind", "text"),
     [
         (3.7, "count", "4"), (4300.0, "count", "4k"), (1234.0, "count", "1.2k"), (91_000.0, "time", "90 µs"),
-        (0.0, "count", "0"), (54_988.8, "binary", "50 KiB/s"),
+        (0.0, "count", "0"), (54_988.8, "binary", "50 KiB/s"), (2.9e-11, "binary", "<0.001 B/s"),
+        (2e-9, "count", "<0.001"), (0.0012, "time", "0.0012 ns"),
     ],
 )  # fmt: skip
 def test_an_error_by_itself_has_no_third_digit(value: float, kind: str, text: str) -> None:

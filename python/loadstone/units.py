@@ -23,6 +23,8 @@ class Estimated(Protocol):
 
 NONE: Final = "–"
 THIN: Final = "\N{NO-BREAK SPACE}"
+LEAST_ERROR: Final = 0.001
+"""Of the smallest unit: nobody measures less."""
 
 MAX_DIGITS: Final = 4
 """Of a value with an error, however small that is: more would not be read."""
@@ -151,6 +153,8 @@ def error(value: float, steps_of: str) -> str:
     steps, suffix = _STEPS_OF[steps_of]
     scale, unit = _scaled(value, steps)
     text = _to_the_error(value / scale, value / scale)[1] if value else digits(value)
+    if 0 < value / scale < LEAST_ERROR:
+        text = f"<{LEAST_ERROR:g}"  # Of a rate that was asked for and held to the last I/O.
     return text + (unit if steps_of == "count" else f"{THIN}{unit}{suffix}")
 
 
