@@ -45,6 +45,8 @@ class Power:
     """The smallest regression that would be found often enough, as a share; None: none."""
     of_single_runs: bool = False
     """Whether each side is one run, so that only what is beyond most repeats is found."""
+    of_asked_rate: bool = False
+    """Whether all that both sides tell is a rate that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +76,14 @@ def powers(
         # The strictest step of Holm's procedure: what one regression alone has to pass.
         each = alpha * FIRST_SHARE / max(1, len(firsts))
         for one in firsts:
-            power, smallest = _power(one, detect, each, tolerance)
+            # Whether storage is slower shows in no rate that was asked for, while it is reached.
+            power, smallest = (0.0, None) if one.of_asked_rate else _power(one, detect, each, tolerance)
             all_powers.append(
-                Power(one.pattern, one.metric.name, sides[at].name, power, smallest, one.of_single_runs)
-            )
+                Power(
+                    one.pattern, one.metric.name, sides[at].name, power, smallest, one.of_single_runs,
+                    one.of_asked_rate,
+                )
+            )  # fmt: skip
     return all_powers
 
 
@@ -147,6 +153,8 @@ def _unrepeated(one: Effect) -> str:
 
 
 def _weak(one: Power, detect: float) -> str:
+    if one.of_asked_rate:
+        return say("comparison.gate.asked_rate", pattern=one.pattern)
     key = "weak" if one.smallest is None else "weak_with_smallest"
     return say(
         f"comparison.gate.{'single_runs' if one.of_single_runs else key}",

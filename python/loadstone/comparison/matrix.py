@@ -84,6 +84,8 @@ class Effect:
     """Which pattern it is of."""
     again: bool = False
     """Whether it is the other rate of a load of one block size, which says the same in another unit."""
+    of_asked_rate: bool = False
+    """Whether it is a rate that was asked for: slower storage may reach it as well."""
 
     @property
     def told_apart(self) -> bool:
@@ -222,7 +224,10 @@ def _of_row(at: int, row: PatternRow, side: int) -> Iterable[Effect]:
             is_unlike = is_unlike or _is_of_its_rate(before.first.asked, after.first.asked, contrast)
         p = None if contrast is None or is_unlike else contrast.p
         again = metric in RATES and first in RATES and metric is not first and alike
-        yield Effect(row.pattern, metric, side, a, b, contrast, p, "unknown", metric is first, at, again)
+        of_asked_rate = metric in RATES and any((*before.first.asked, *after.first.asked))
+        yield Effect(
+            row.pattern, metric, side, a, b, contrast, p, "unknown", metric is first, at, again, of_asked_rate
+        )
 
 
 def _is_of_its_rate(before: tuple[float, float], after: tuple[float, float], contrast: Contrast) -> bool:
@@ -248,7 +253,7 @@ def first_metric(a: Repeats, b: Repeats) -> Metric | None:
     """Return the quantity to be tested first: what both have, and what the load leaves open."""
     rates = (BANDWIDTH, IOPS) if a.first.large_blocks and b.first.large_blocks else (IOPS, BANDWIDTH)
     latencies = (MEAN, *AT_PERCENT.values(), *CLAT_AT_PERCENT.values())
-    order = (MEAN, *rates) if a.first.paced or b.first.paced else (*rates, *latencies)
+    order = (*latencies, *rates) if a.first.paced or b.first.paced else (*rates, *latencies)
     for metric in order:
         known = [entry(one, metric) for one in (a, b)]
         if all(one is not None and one.sample is not None for one in known):
