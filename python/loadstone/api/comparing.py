@@ -179,6 +179,7 @@ class Comparison:
             detect=detect,
             tolerance=tolerance,
             alone=comparison.alone,
+            parts=comparison.parts,
         )
 
     def gate_sentences(self, *, detect: float = DETECT, tolerance: float = 0.0) -> list[str]:

@@ -15,7 +15,7 @@ from loadstone.analysis.statistics.significance import Contrast, Sample
 from loadstone.analysis.study.sweep import REPEAT
 from loadstone.analysis.study.sweep import named as factor_named
 from loadstone.audit.find_results import check_there
-from loadstone.comparison import curve_effects, matrix, operating_points, pairing, single_runs, watched
+from loadstone.comparison import curve_effects, matrix, operating_points, pairing, parts, single_runs, watched
 from loadstone.comparison.copies import Measurements
 from loadstone.comparison.differences import Difference, differences, environment_of, within
 from loadstone.comparison.metric import FAILED, LAT_OF_CLAT
@@ -66,6 +66,14 @@ class JobRow:
     op: str
     metric: Metric
     cells: tuple[JobCell, ...]
+    pair: int = 0
+    """Which pattern it is of."""
+
+    @property
+    def name(self) -> str:
+        """What it is of, in words: `reads of job`, with the pattern where there are several."""
+        part = say("comparison.pattern.part", op=self.op, job=self.job)
+        return f"{self.thing}: {part}" if self.thing else part
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +115,8 @@ class ComparisonTable:
     """What cannot be compared, because a side does not have it."""
     operating: tuple[OperatingRow, ...] = ()
     """Where the sides' sweeps would be operated."""
+    parts: tuple[JobRow, ...] = ()
+    """Of loads with several jobs or operations what each did, judged beside the totals that may hide it."""
 
 
 def compare(
@@ -147,7 +157,10 @@ def beside(sides: tuple[Side, ...], *, alpha: float = matrix.ALPHA) -> Compariso
     of_curves = list(curve_effects.effects(curves, len(pairs)))
     if not pairs and not of_curves:
         raise make_error(InputError, "comparison.sides.nothing_common", hint=_phases_of_sides(sides))
-    effects = tuple(matrix.effects(pairs, of_curves, alpha))
+    job_rows = list(_job_rows(pairs))
+    of_parts = parts.parts(job_rows, pairs)
+    of_totals = 1 - parts.SHARE if of_parts else 1.0
+    effects = tuple(matrix.effects(pairs, of_curves, alpha, share=of_totals))
     alone_of_sides = (*_alone(sides, pairs, alone), *_curves_alone(sides, curves_of_sides, curves))
     of_loads = (*_warnings(sides, pairs, alone), *_of_curves(sides, curves_of_sides, curves))
     return ComparisonTable(
@@ -155,7 +168,8 @@ def beside(sides: tuple[Side, ...], *, alpha: float = matrix.ALPHA) -> Compariso
         pairs=tuple(pairs),
         curves=tuple(curves),
         effects=effects,
-        rows=tuple(_judged(list(_job_rows(pairs)), alpha)),
+        rows=tuple(_judged(job_rows, alpha)),
+        parts=tuple(_judged(of_parts, alpha * parts.SHARE)),
         watched=tuple(watched.rows(sides, alpha, _unlike(sides, effects, alone_of_sides))),
         differences=tuple(_differences(sides, pairs)),
         excluded=tuple(_excluded(sides)),
@@ -182,7 +196,7 @@ def _told_in_full(cell: pairing.Repeats | None) -> pairing.Repeats | None:
 
 
 def _job_rows(pairs: Sequence[pairing.PatternRow]) -> Iterable[JobRow]:
-    for row in pairs:
+    for number, row in enumerate(pairs):
         by_side = [{} if cell is None else _jobs(cell) for cell in row.cells]
         first, *others = by_side
         thing = row.pattern if len(pairs) > 1 else ""
@@ -198,7 +212,7 @@ def _job_rows(pairs: Sequence[pairing.PatternRow]) -> Iterable[JobRow]:
                 if contrast is not None and _requested_rate(row.cells[at]) != _requested_rate(row.cells[0]):
                     contrast = replace(contrast, p=None)  # At another rate it is another load's.
                 cells.append(JobCell(_shown(value), contrast, "unknown"))
-            yield JobRow(thing, job, op, metric, tuple(cells))
+            yield JobRow(thing, job, op, metric, tuple(cells), number)
 
 
 def _is_told_whole(key: OfJob, holders: Sequence[Mapping[OfJob, Value]]) -> bool:

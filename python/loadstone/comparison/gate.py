@@ -18,9 +18,9 @@ from loadstone.comparison.single_runs import BEYOND
 from loadstone.messages import say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from loadstone.comparison.compare import Alone
+    from loadstone.comparison.compare import Alone, JobRow
     from loadstone.comparison.matrix import Effect
     from loadstone.comparison.side import Side
 
@@ -95,10 +95,12 @@ def gate(
     detect: float,
     tolerance: float = 0.0,
     alone: Sequence[Alone] = (),
+    parts: Sequence[JobRow] = (),
 ) -> Gate:
     """Decide. A regression is told before a lack of power, and a side that is not valid before both.
 
-    `alone`: what only one side has; in a pattern that was not measured again nothing was seen.
+    `alone`: what only one side has; in a pattern that was not measured again nothing was seen. `parts`:
+    jobs and operations, one of which may be worse where their total is not.
     """
     invalid = [
         f"{one.name} is not valid: {one.worst.run}: {one.worst.why}"
@@ -112,12 +114,13 @@ def gate(
         for one in effects
         if one.judgement == "worse" and one.contrast is not None and abs(one.contrast.change) > tolerance
     ]
-    if worse:
-        reasons = [
-            f"{one.pattern}: {one.metric.name} is worse by {_percent(abs(one.contrast.change))}"
-            for one in _once(worse)
-            if one.contrast is not None
-        ]
+    reasons = [
+        f"{one.pattern}: {one.metric.name} is worse by {_percent(abs(one.contrast.change))}"
+        for one in _once(worse)
+        if one.contrast is not None
+    ]
+    reasons += _worse_parts(parts, tolerance)
+    if reasons:
         return Gate("regression", tuple(reasons), detect)
     if alone:
         return Gate("no_data", tuple(dict.fromkeys(f"{one.side}: {one.why}" for one in alone)), detect)
@@ -133,6 +136,18 @@ def gate(
         reasons += [f"{pattern}: no rate and no latency on both sides" for pattern in sorted(untested)]
         return Gate("not_detectable", tuple(reasons), detect)
     return Gate("passed", (), detect)
+
+
+def _worse_parts(parts: Sequence[JobRow], tolerance: float) -> Iterator[str]:
+    """Say which jobs and operations became worse."""
+    for row in parts:
+        for cell in row.cells:
+            contrast = cell.contrast
+            if cell.judgement == "worse" and contrast is not None and abs(contrast.change) > tolerance:
+                change = _percent(abs(contrast.change))
+                yield say(
+                    "comparison.gate.part", part=row.name, metric=row.metric.name, change=change
+                )  # fmt: skip
 
 
 def _once(worse: Sequence[Effect]) -> list[Effect]:

@@ -98,16 +98,18 @@ class Effect:
         return self.metric is not FAILED and single_runs.are_single(self.before.sample, self.after.sample)
 
 
-def effects(rows: Sequence[PatternRow], more: Sequence[Effect] = (), alpha: float = ALPHA) -> list[Effect]:
+def effects(
+    rows: Sequence[PatternRow], more: Sequence[Effect] = (), alpha: float = ALPHA, *, share: float = 1.0
+) -> list[Effect]:
     """Return every effect of every pattern, sides in their order; the judgement is by `alpha`.
 
-    `more`: effects of other things, that are not judged yet.
+    `more`: effects of other things, that are not judged yet. `share`: what all these have of `alpha`.
     """
     judged: list[Effect] = []
     sides = {at for row in rows for at in range(1, len(row.cells))} | {one.side for one in more}
     for side in sorted(sides):
         side_effects = [one for at, row in enumerate(rows) for one in _of_row(at, row, side)]
-        judged += _judged([*side_effects, *(one for one in more if one.side == side)], alpha)
+        judged += _judged([*side_effects, *(one for one in more if one.side == side)], alpha, share)
     return sorted(judged, key=lambda one: (one.row, one.side))
 
 
@@ -261,10 +263,10 @@ def first_metric(a: Repeats, b: Repeats) -> Metric | None:
     return None
 
 
-def _judged(unjudged: Sequence[Effect], alpha: float) -> list[Effect]:
+def _judged(unjudged: Sequence[Effect], alpha: float, whole: float) -> list[Effect]:
     first = [one for one in unjudged if one.first and one.raw_p is not None]
     others = [one for one in unjudged if not one.first and not one.again and one.raw_p is not None]
-    shares = (FIRST_SHARE, 1 - FIRST_SHARE) if first and others else (1.0, 1.0)
+    shares = (FIRST_SHARE, whole - FIRST_SHARE) if first and others else (whole, whole)
     corrected: dict[int, float] = {}
     for part, share in zip((first, others), shares, strict=True):
         ps = statistics.holm([one.raw_p or 0.0 for one in part])

@@ -169,6 +169,9 @@ class ComparisonDocument(FrozenModel):
     excluded: list[JsonExcluded]
     passed_over: list[JsonPassedOver]
     rows: list[JsonRow]
+    parts: list[JsonRow] = Field(
+        description="of loads with several jobs or operations what each did, judged beside the totals"
+    )
     watched: list[JsonWatched] = Field(description="hosts of the same name that were watched on both sides")
     operating: list[JsonOperating] = Field(description="sweeps: where each side would be operated")
     differences: list[JsonDifference]
@@ -211,6 +214,7 @@ def document(
         ],
         passed_over=list(_passed_over(comparison)),
         rows=[_row(row) for row in comparison.rows],
+        parts=[_row(row) for row in comparison.parts],
         watched=[_watched(row) for row in comparison.watched],
         operating=[_operating(row) for row in comparison.operating],
         differences=[

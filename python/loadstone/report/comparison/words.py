@@ -14,7 +14,7 @@ from loadstone.analysis.estimate import Estimate
 from loadstone.analysis.study.sweep import named as factor_named
 from loadstone.comparison.gate import whole_cases
 from loadstone.comparison.matrix import RATES
-from loadstone.comparison.metric import LAT_OF_CLAT
+from loadstone.comparison.metric import LAT_OF_CLAT, METRICS
 from loadstone.messages import say
 from loadstone.report.verdict.words import NAMES
 
@@ -199,6 +199,7 @@ def _answer(comparison: ComparisonTable) -> str:
         rated = [one for one in side_effects if one.first] or side_effects
         parts = list(_counted(rated))
         parts += _beside(side_effects, rated)
+        parts += _of_parts(comparison, at)
         of_rates = any(one.metric in RATES and _is_unlike(one) for one in side_effects)
         if of_rates and not any(_is_unlike(one) for one in rated):
             parts.append(say("report.comparison.other_rates"))
@@ -288,14 +289,40 @@ def _beside(mine: Sequence[Effect], rated: Sequence[Effect]) -> Iterator[str]:
             yield say("report.comparison.but", judgement=judgement, largest=_largest(extras))
 
 
+def _of_parts(comparison: ComparisonTable, side: int) -> Iterator[str]:
+    """Say which job or operation changed most, where nothing of its pattern says so."""
+    for judgement in ("worse", "better"):
+        told_of = {
+            (one.row, metric)
+            for one in comparison.effects
+            if one.side == side and one.judgement == judgement
+            for metric in (METRICS if one.first else (one.metric,))
+        }
+        changed = [
+            (row, contrast)
+            for row in comparison.parts
+            if row.cells[side].judgement == judgement
+            and (row.pair, row.metric) not in told_of
+            and (contrast := row.cells[side].contrast) is not None
+        ]
+        if changed:
+            row, contrast = max(changed, key=lambda one: _distance(one[1]))
+            largest = f"{row.metric.name} {change(contrast)}, {row.name}"
+            yield say("report.comparison.but", judgement=judgement, largest=largest)
+
+
 def _largest(effects: Sequence[Effect]) -> str:
     most = max(effects, key=_size)
     return f"{most.metric.name} {change(most.contrast)}, {most.pattern}"
 
 
 def _size(one: Effect) -> float:
+    return _distance(one.contrast)
+
+
+def _distance(contrast: Contrast | None) -> float:
     """Return how far a change is from none: halving is as far as doubling."""
-    share = one.contrast.change if one.contrast else 0.0
+    share = contrast.change if contrast else 0.0
     return math.inf if share <= -1 else abs(math.log1p(share))
 
 
