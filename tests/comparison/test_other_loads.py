@@ -35,6 +35,11 @@ def repeated(path: Path, gain: float = 1.0, **options: str) -> Path:
         ({"rw": "write", "sync": "1"}, "synchronous writes yes in place of no"),
         ({"rw": "write", "end_fsync": "1"}, "fsync at the end yes in place of no"),
         ({"rw": "write", "zero_buffers": "1"}, "written data zero in place of random"),
+        ({"random_distribution": "zipf:1.2"}, "random_distribution zipf 1.2 in place of not set"),
+        ({"thinktime": "1ms"}, "thinktime 1.00 ms in place of not set"),
+        ({"rw": "write", "fsync": "8"}, "fsync_every 8 in place of not set"),
+        ({"prio": "3"}, "job_level 3 in place of not set"),
+        ({"iodepth_batch": "4"}, "batch 4 1 in place of not set"),
     ],
 )
 def test_a_gate_passes_no_side_of_which_other_work_reached_the_storage(
@@ -51,6 +56,15 @@ def test_a_gate_passes_no_side_of_which_other_work_reached_the_storage(
     ]
     assert comparison.gate(detect=0.2) in ("no_data", "not_valid")
     assert [one for one in comparison.warnings if differs in one]
+
+
+def test_block_sizes_in_other_shares_are_another_load(tmp_path: Path) -> None:
+    before = repeated(tmp_path / "before", 1.0, bssplit="4k/60:16k/40")
+    after = repeated(tmp_path / "after", 1.0004, bssplit="4k/40:16k/60")
+    comparison = Comparison(compare([before, after]))
+    differs = "shares of block sizes 4k 40 %, 16k 60 % in place of 4k 60 %, 16k 40 %"
+    assert any(differs in one.replace(units.THIN, " ") for one in comparison.warnings), comparison.warnings
+    assert comparison.gate(detect=0.2) in ("no_data", "not_valid")
 
 
 def mixed(path: Path, reads: float, runs: int = 4) -> Path:

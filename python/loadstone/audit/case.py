@@ -150,6 +150,8 @@ class JobRequest:
     """It pauses between I/Os (think time)."""
     polls: bool | None = None
     """It spins for completions, so that its threads are busy whatever the storage does."""
+    options: dict[str, str] = field(default_factory=dict)
+    """What else was asked for, in words by option (`job_options`); empty: not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from loadstone.audit import job_options
 from loadstone.audit.case import JobRequest, PayloadProperties
 from loadstone.plan import large_blocks, pattern, stream
 from loadstone.plan.model import FillPattern, FillZero, SizesFixed, SizesRange
@@ -119,6 +120,7 @@ def _of_job(job: Job, planned: Planned, due: DueRates) -> JobRequest:
             flushes=any(flush.model_dump().values()),
             paced=thinks or bool(due.iops or due.bytes_per_s) or _asks_rate(job, operations) or _flows(job),
             thinks=thinks,
+            options=job_options.of_job(job),
             rate_iops=_rate(due.iops, operations, reread=reread),
             rate_bytes_per_s=_rate(due.bytes_per_s, operations, reread=reread),
             size_bytes=tree.working_set_bytes or None if tree is not None else None,

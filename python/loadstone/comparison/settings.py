@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from loadstone import units
+from loadstone.audit import job_options
 from loadstone.comparison.pattern_name import size
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ JOB_WORDS: Final = (
     "working set",
     "fill of the target",
     "written data",
+    "shares of block sizes",
+    *job_options.NAMES_OF_LOAD,
+    *job_options.NAMES_OF_OTHERS,
     "run time",
     "ramp",
 )
@@ -45,6 +49,8 @@ ANOTHER_LOAD: Final = (
     "fsync at the end",
     "working set",
     "written data",
+    "shares of block sizes",
+    *job_options.NAMES_OF_LOAD,
 )
 """Settings with another value of which other work reaches the storage: a cache answers, or another mix."""
 LOAD_WORDS: Final = ("iodepth", "I/O backend", *ANOTHER_LOAD)
@@ -53,6 +59,8 @@ UNCERTAIN: Final = ("iodepth", "clones", "working set")
 """Settings that depend on how many clones there are."""
 MIX_STEP: Final = 5
 """Points of a hundred that a mix may be off what was asked for, and to which another one is rounded."""
+MOST_SHARES: Final = 8
+"""Of more block sizes the shares are not compared: a range has hundreds."""
 MOST_NAMED: Final = 3
 """Of more values of one kind the first are named."""
 
@@ -107,6 +115,8 @@ def _of_job(job: JobRequest) -> Iterator[tuple[str, str | None]]:
     yield "I/O backend", job.backend
     yield "working set", None if not job.size_bytes else units.size(job.size_bytes)
     yield "written data", None if job.payload is None else _payload(job)
+    yield "shares of block sizes", _shares(job)
+    yield from job.options.items()
     for target in job.targets:
         yield "targets", target
     yield "run time", None if job.runtime_s is None else units.seconds(job.runtime_s)
@@ -124,6 +134,12 @@ def _mix_done(job: JobRequest, case: Case) -> str | None:
     if job.read_percent is None or abs(percent - job.read_percent) > MIX_STEP:
         return _percent(MIX_STEP * round(percent / MIX_STEP))
     return _percent(job.read_percent)
+
+
+def _shares(job: JobRequest) -> str | None:
+    if not 1 < len(job.block_bytes) <= MOST_SHARES:
+        return None
+    return ", ".join(f"{size(one)} {_percent(100 * share)}" for one, share in sorted(job.block_bytes.items()))
 
 
 def _payload(job: JobRequest) -> str | None:

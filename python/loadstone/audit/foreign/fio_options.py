@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone.audit import job_options
 from loadstone.audit.case import JobRequest, PayloadProperties, Range, TargetState
 from loadstone.errors import LoadstoneError, Where
 from loadstone.formats.fio.numbers import Reading
@@ -107,6 +108,7 @@ def asked(name: str, options: Mapping[str, str], clones: int | None) -> JobReque
         ramp_s=_seconds(fields.get("limits.ramp_ns")) or 0.0,
         paced=_paced(fields),
         thinks=bool(fields.get("pacing.thinktime_ns")),
+        options=job_options.of_fields(fields),
     )
 
 
