@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -73,6 +74,12 @@ def test_a_single_run_has_its_own_error_and_the_spread_of_the_repeats_beside_it(
     for one in (matrix.fair(repeats, single)[1], matrix.fair(single, repeats)[0]):
         assert one.error == pytest.approx(math.hypot(5, 3))
         assert one.freedom == pytest.approx(34**2 / (5**4 / 100 + (1 + 2 / 3) * 3**4 / 2))
+    # A job that did nothing of an operation has neither.
+    nothing = matrix.fair(repeats, Sample(0.0, 0.0, 100.0))[1]
+    assert (nothing.value, nothing.error) == (0.0, 0.0)
+    # Whatever the unit is: of errors this small the fourth power is nothing.
+    small = [replace(sample, error=(sample.error or 0.0) * 1e-90) for sample in (repeats, single)]
+    assert matrix.fair(*small)[1].freedom == pytest.approx(matrix.fair(repeats, single)[1].freedom)
     # Each run has the error of both; of the repeats' mean a third of the spread's variance is left.
     error = ratio_error(*matrix.fair(repeats, single))
     assert error is not None

@@ -145,9 +145,7 @@ def _worse_parts(parts: Sequence[JobRow], tolerance: float) -> Iterator[str]:
             contrast = cell.contrast
             if cell.judgement == "worse" and contrast is not None and abs(contrast.change) > tolerance:
                 change = _percent(abs(contrast.change))
-                yield say(
-                    "comparison.gate.part", part=row.name, metric=row.metric.name, change=change
-                )  # fmt: skip
+                yield say("comparison.gate.part", part=row.name, metric=row.metric.name, change=change)
 
 
 def _once(worse: Sequence[Effect]) -> list[Effect]:

@@ -194,15 +194,17 @@ def _as_spread(one: Sample, other: Sample) -> Sample:
         return one
     between = other.error * math.sqrt(other.runs) / other.value * one.value
     own = None if one.error is None else one.error * one.widening
-    if own is None or not one.freedom or own < between:
+    if not own or not one.freedom or own < between:
         return replace(one, error=between, freedom=other.freedom, widening=1.0, shared=True)
     if other.from_within:
         return one
     # Repeats may lie near each other by chance: what they tell of runs counts beside what it tells of itself.
     # Welch and Satterthwaite's formula; the repeats' own error is made of the same spread.
-    error, of_both = math.hypot(own, between), 1 + 2 / other.runs
-    freedom = error**4 / (own**4 / one.freedom + of_both * between**4 / other.freedom)
-    return replace(one, error=error, freedom=freedom, widening=1.0)
+    # By shares of the variance: a rate that was held has an error of which the square is nothing.
+    ratio = (between / own) ** 2
+    of_own, of_runs = 1 / (1 + ratio), ratio / (1 + ratio)
+    freedom = 1 / (of_own**2 / one.freedom + (1 + 2 / other.runs) * of_runs**2 / other.freedom)
+    return replace(one, error=math.hypot(own, between), freedom=freedom, widening=1.0)
 
 
 def _of_row(at: int, row: PatternRow, side: int) -> Iterable[Effect]:
