@@ -45,6 +45,12 @@ def test_an_option_has_the_same_words_whoever_ran_it(options: dict[str, str], to
     assert of_fio == own
 
 
+def test_a_verification_that_is_switched_off_leaves_the_mix_as_it_is() -> None:
+    """`verify=0` in a record of fio was read as one, so that nobody knew the mix of reads and writes."""
+    assert asked("a", {"rw": "randrw", "verify": "0"}, 1).read_percent == 50
+    assert asked("a", {"rw": "randrw", "verify": "crc32c"}, 1).read_percent is None
+
+
 def test_a_flag_that_fio_does_not_record_is_not_known() -> None:
     assert "norandommap" not in asked("a", {"rw": "randread"}, 1).options
     assert asked("a", {"rw": "randread", "norandommap": "1"}, 1).options["norandommap"] == "yes"

@@ -144,7 +144,7 @@ def _read_percent(kind: str, fields: Mapping[str, Any]) -> float | None:
     if "trim" in kind:
         return None
     if (
-        fields.get("verification.verify", "none") != "none"
+        fields.get("verification.verify") is not None
         and not kind.endswith("read")
         and fields.get("verification.do_verify") is not False
     ):
