@@ -108,7 +108,8 @@ robust: build
 nightly: build
 	$(CARGO) test $(QUIET) --locked --package loadstone-engine --test seeds
 	$(CARGO) test $(QUIET) --locked --package loadstone-verification --lib every_kind_is_found
-	$(BIN)/python -m pytest -m nightly --timeout 7200 $(PYTEST)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m 'nightly and not serial' --timeout 7200 $(PYTEST)
+	$(BIN)/python -m pytest -m 'nightly and serial' --timeout 7200 $(PYTEST) $$(grep -rl --include='test_*.py' mark.serial tests)
 	LOADSTONE_TESTS_COLD=1 $(BIN)/python -m pytest -n $(JOBS) -m 'not nightly' --timeout 1800 tests/e2e tests/cli $(PYTEST)
 
 # A fresh clone needs the engine for its virtual environment, whose last step has one thread.
