@@ -140,7 +140,9 @@ def hour(path: Path, seconds: int) -> None:
                 moved.append((pl.col(interval) + part * MINUTE_S).cast(pl.UInt32))
             parts.append(table.with_columns(moved))
         groups = arrows.GROUP_ROWS if interval else host.GROUP_ROWS
-        pl.concat(parts).write_parquet(path / name, compression="zstd", row_group_size=groups)
+        # As `arrows.sink` and `host_to_parquet` write them.
+        whole_table = pl.concat(parts)
+        whole_table.write_parquet(path / name, compression="zstd", row_group_size=groups, statistics=False)
     _stretch_events(path / layout.EVENTS, seconds)
     whole = Bundle.open(path, unverified=True)
     sums.to_parquet(whole.sample_pieces, whole.last_interval(), path / layout.SUMS)
