@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class FrozenModel(BaseModel):
     """Immutable, and refuses fields it does not have."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 def readable(read: Callable[[str], object]) -> AfterValidator:

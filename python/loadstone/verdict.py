@@ -162,7 +162,7 @@ class Time(TimeSplit):
 class RankedExplanation(FrozenModel):
     """What may lie behind a number, and what speaks for it and against it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True, defer_build=True)
 
     name: str
     says: str = Field(description="the same in words")

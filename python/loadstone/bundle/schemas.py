@@ -35,7 +35,7 @@ Number = Annotated[str, Field(pattern=r"^[0-9]{1,9}$")]
 class _Shape(BaseModel):
     """Fields that are not named may be anything: nothing reads them."""
 
-    model_config = ConfigDict(extra="allow", strict=True)
+    model_config = ConfigDict(extra="allow", strict=True, defer_build=True)
 
 
 class Options(_Shape):

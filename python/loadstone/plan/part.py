@@ -21,4 +21,4 @@ F64 = Annotated[float, Field(allow_inf_nan=False)]
 class Part(BaseModel):
     """Immutable, and refuses fields the engine does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
