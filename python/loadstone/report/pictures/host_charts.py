@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.summary import Summary
 
-MAX_SECONDS: Final = 600
+MAX_SECONDS: Final = 300
 """More rows of the monitors than this are added up for a chart."""
 
 

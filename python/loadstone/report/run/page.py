@@ -70,7 +70,14 @@ def render(summary: Summary, audit: Callable[[], Audited] | None = None) -> str:
 
 
 def _charts(summary: Summary, drawer: Drawer) -> dict[str, Any]:
-    """Have the charts drawn that need no verdict, under the names that the page gives them."""
+    """Have the charts drawn that need no verdict, under the names that the page gives them.
+
+    Those of the host come first: they are drawn while the samples are read.
+    """
+    of_host = {
+        "host": _drawn(drawer, host_charts.host_cpu(summary), host_charts.host_memory(summary)),
+        "lanes": [(name, drawer.svg(spec)) for name, spec in watched.lanes(summary)],
+    }
     other = charts.iops(summary) if large(summary) else charts.bandwidth(summary)
     return {
         "picture": _picture_of_answer(summary, drawer),
@@ -86,8 +93,7 @@ def _charts(summary: Summary, drawer: Drawer) -> dict[str, Any]:
         "hosts": hosts.page(summary, _drawn(drawer, charts.iops_by_host(summary)))
         if summary.bundle.hosts is not None
         else None,
-        "host": _drawn(drawer, host_charts.host_cpu(summary), host_charts.host_memory(summary)),
-        "lanes": [(name, drawer.svg(spec)) for name, spec in watched.lanes(summary)],
+        **of_host,
     }
 
 
