@@ -55,6 +55,8 @@ CHUNK_END: Final = re.compile(
     rb"\x15%b\x16%b\x16%b\x16%b\x26%b(?:\x26%b)?\x00\x16%b\x15%b\x00"
     % (_PASSED, *[_NUMBER] * 5, _PASSED, _PASSED)
 )
+PLAIN_ELEMENT: Final = re.compile(rb"\x15[\x00-\x7f]\x25([\x00-\x7f])\x18([\x01-\x7f])")
+"""Of a schema: a column of plain numbers, up to the length of its name."""
 META_READ: Final = (META_VALUES, META_EXPANDED, META_BYTES, META_DATA_AT, META_DICTIONARY_AT)
 """What `CHUNK_END` finds."""
 
@@ -284,10 +286,17 @@ def _page(data: Bytes, at: int) -> tuple[dict[int, Any], int]:
 
 
 def _in_list(data: Bytes, at: int, deep: int) -> tuple[dict[int, Any], int]:
-    """Read a structure of a list: what is said of a column in a group of rows at once, if Polars wrote it.
+    """Read a structure of a list: at once what Polars writes of a column, or of one in a group of rows.
 
     Only the fields that are looked at are there then.
     """
+    plain = PLAIN_ELEMENT.match(data, at)
+    if plain is not None:
+        # A table of monitors has a hundred of them, and each engine has threads of other names.
+        after = plain.end() + plain[2][0]
+        if data[after] == 0:
+            column = {ELEMENT_REPETITION: _number(plain[1]), ELEMENT_NAME: data[plain.end() : after]}
+            return column, after + 1
     begin = CHUNK_BEGIN.match(data, at)
     if begin is None:
         return _struct(data, at, deep + 1)
