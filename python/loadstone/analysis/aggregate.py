@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Columns = dict[str, NDArray[Any]]
+    Rows = pl.DataFrame | Columns
 
 COUNTS: Final = ("ops", "bytes", "errors", "shorts")
 """What is counted of I/Os besides their latencies."""
@@ -35,7 +36,7 @@ MOST_CODE: Final = 2**62
 
 
 def added_up(
-    rows: pl.DataFrame,
+    rows: Rows,
     keys: Sequence[str],
     kinds: Sequence[str] = (),
     samples: str = OWN_SAMPLES,
@@ -66,7 +67,7 @@ def added_up(
 
 
 def columns_added_up(
-    rows: pl.DataFrame,
+    rows: Rows,
     keys: Sequence[str],
     kinds: Sequence[str] = (),
     samples: str = OWN_SAMPLES,
@@ -79,22 +80,22 @@ def columns_added_up(
     Polars groups an hour of many jobs by several keys in five times as long as this takes.
     """
     every = [*keys, *([over] if over else [])]
-    of_keys = [rows[name].to_numpy() for name in every]
-    order, first = _groups(of_keys, rows.height)
+    of_keys = [_column(rows, name) for name in every]
+    order, first = _groups(of_keys, len(_column(rows, "start_ns")))
 
     def reduced(name: str, how: Reduction) -> NDArray[Any]:
-        return _reduced(rows[name].to_numpy(), order, first, REDUCTIONS[how])
+        return _reduced(_column(rows, name), order, first, REDUCTIONS[how])
 
     chosen = first if order is None else order[first]
     columns = {name: column[chosen] for name, column in zip(every, of_keys, strict=True)}
     columns["start_ns"], columns["end_ns"] = reduced("start_ns", "min"), reduced("end_ns", "max")
     columns |= {name: reduced(name, "sum") for name in COUNTS}
     for kind in kinds:
-        known = rows[samples.format(kind)].to_numpy()
+        known = _column(rows, samples.format(kind))
         columns[f"{kind}_samples"] = _reduced(known, order, first, np.add)
         columns[f"{kind}_sum_ns"] = reduced(f"{kind}_sum_ns", "sum")
         columns[f"{kind}_sumsq_ns2"] = reduced(f"{kind}_sumsq_ns2", "sum")
-        shortest = rows[f"{kind}_min_ns"].to_numpy()
+        shortest = _column(rows, f"{kind}_min_ns")
         shortest = np.where(known > 0, shortest, np.iinfo(shortest.dtype).max)
         columns[f"{kind}_min_ns"] = _reduced(shortest, order, first, np.minimum)
         columns[f"{kind}_max_ns"] = reduced(f"{kind}_max_ns", "max")
@@ -103,6 +104,11 @@ def columns_added_up(
         columns["start_ns"] = _own_starts(columns, keys)
         columns["length_ns"] = columns["end_ns"] - columns["start_ns"]
     return columns
+
+
+def _column(rows: Rows, name: str) -> NDArray[Any]:
+    column = rows[name]
+    return column.to_numpy() if isinstance(column, pl.Series) else column
 
 
 def _groups(
