@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from loadstone.audit.case import Case, JobRequest, OpMeasurement
+from loadstone.audit.find_results import SearchProgress
 from loadstone.comparison import pairing
 from loadstone.comparison.compare import compare
 from loadstone.comparison.gate import gate
@@ -128,7 +129,7 @@ def test_a_curve_and_a_sweep_are_repeated_by_the_command_they_came_from(tmp_path
         words = ["/usr/bin/loadstone", verb, "job.fio", "--out=x", "--runtime=3s"]
         (run / "request.json").write_text(json.dumps(request | {"argv": words}))
         command = f"loadstone {verb} job.fio --runtime=3s --repeat 3"
-        assert repeat_command(read_side(run, unverified=True)) == command
+        assert repeat_command(read_side(run, SearchProgress(unverified=True))) == command
 
 
 @pytest.mark.in_turn

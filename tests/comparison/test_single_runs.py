@@ -9,6 +9,7 @@ import pytest
 
 from loadstone import exitcodes
 from loadstone.analysis.statistics.significance import Sample
+from loadstone.audit.find_results import SearchProgress
 from loadstone.cli.verbs.compare import compare as verb
 from loadstone.comparison.compare import compare
 from loadstone.comparison.metric import BANDWIDTH, IOPS, MEAN
@@ -65,10 +66,10 @@ def test_the_command_that_repeats_a_side_is_the_one_it_came_from(tmp_path: Path)
     words = ["/usr/bin/loadstone", "run", "job 1.fio", "--out", "x", "--runtime=3s", "--repeat=1"]
     (run / "request.json").write_text(json.dumps(request | {"argv": words}))
     command = "loadstone run 'job 1.fio' --runtime=3s --repeat 3"
-    assert repeat_command(read_side(run, unverified=True)) == command
+    assert repeat_command(read_side(run, SearchProgress(unverified=True))) == command
     other = made(tmp_path / "b")
     (other / "request.json").write_text(json.dumps(request | {"argv": ["pytest", "-q"]}))
-    assert repeat_command(read_side(other, unverified=True)) is None
+    assert repeat_command(read_side(other, SearchProgress(unverified=True))) is None
 
 
 def test_the_intervals_that_vdbench_prints_tell_the_error_of_its_mean() -> None:

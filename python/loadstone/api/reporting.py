@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadstone.api.results import REPORT, open_bundle
-from loadstone.audit.find_results import is_bundle
+from loadstone.audit.find_results import SearchProgress, is_bundle
 from loadstone.bundle import study as on_disk
 from loadstone.bundle.experiment import is_experiment
 from loadstone.errors import InputError
@@ -81,7 +81,7 @@ def _results(path: Path, output: Path | None, *, unverified: bool) -> WrittenRep
     from loadstone.comparison.side import side
     from loadstone.report import results_report
 
-    one_side = side(path, unverified=unverified)
+    one_side = side(path, SearchProgress(unverified=unverified))
     where = output or Path(f"{path.resolve().stem}-{results_report.REPORT}")
     check(where)
     results_report.write(one_side, where)

@@ -7,6 +7,7 @@ looks at so many files at most. Judges nothing.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from dataclasses import dataclass, field, replace
@@ -32,8 +33,9 @@ from loadstone.messages import make_error, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+    from concurrent.futures import Future
 
-    from loadstone.bundle.study import Factor, Point
+    from loadstone.bundle.study import Factor, Point, StudyRecord
     from loadstone.helpers import Helpers
 
 MANY_RUNS: Final = 40
@@ -65,6 +67,8 @@ class SearchProgress:
     """Read bundles that are not as they were sealed, too."""
     helpers: Helpers | None = None
     """Where many runs of a study are read; None: here, one after the other."""
+    begun: dict[Path, list[Future[ForeignResults | PassedOver]]] = field(default_factory=dict)
+    """The runs of studies that helpers read already."""
     tell: Callable[[SearchProgress, Path], None] | None = None
     files: int = 0
     """Names in directories, of files and of directories."""
@@ -97,6 +101,19 @@ def find(path: Path, looked: SearchProgress) -> Iterator[Found]:
         yield path, foreign.read(path)
     else:
         raise make_error(InputError, "audit.results.other", where=Where(str(path)))
+
+
+def begin(path: Path, looked: SearchProgress) -> None:
+    """Have helpers read the runs of a study before it is its turn: they would wait meanwhile.
+
+    What is wrong with it is told when it is searched.
+    """
+    if is_bundle(path) or not is_study(path):
+        return
+    with contextlib.suppress(LoadstoneError):
+        points = _with_runs(read_study(path, unverified=looked.unverified))
+        if _is_for_helpers(points, looked):
+            looked.begun[path] = _asked_for(path, points, looked)
 
 
 def check_there(path: Path) -> int:
@@ -142,7 +159,7 @@ def _study(path: Path, looked: SearchProgress, *, alone: bool = False) -> Iterat
     `alone`: the study was named by itself, and is refused as a run would be that is not as it was sealed.
     """
     study = read_study(path, unverified=looked.unverified)
-    points = [point for point in study.points if point.bundle and point.role != "prepare"]
+    points = _with_runs(study)
     if not points:
         raise make_error(InputError, "audit.results.empty_study", where=Where(str(path)))
     read = []
@@ -173,12 +190,28 @@ def _runs(
     path: Path, points: Sequence[Point], looked: SearchProgress
 ) -> Iterator[ForeignResults | PassedOver]:
     """Read runs of a study, many of them by helpers."""
-    if looked.helpers is None or len(points) < MANY_RUNS or cpus() == 1:
+    if not _is_for_helpers(points, looked):
         for point in points:
             yield _of_study(path, point, looked.unverified)
         return
-    futures = [looked.helpers.do(_of_study, path, point, looked.unverified) for point in points]
-    yield from (one.result() for one in futures)
+    yield from (one.result() for one in looked.begun.pop(path, None) or _asked_for(path, points, looked))
+
+
+def _with_runs(study: StudyRecord) -> list[Point]:
+    return [point for point in study.points if point.bundle and point.role != "prepare"]
+
+
+def _is_for_helpers(points: Sequence[Point], looked: SearchProgress) -> bool:
+    return looked.helpers is not None and len(points) >= MANY_RUNS and cpus() > 1
+
+
+def _asked_for(
+    path: Path, points: Sequence[Point], looked: SearchProgress
+) -> list[Future[ForeignResults | PassedOver]]:
+    helpers = looked.helpers
+    return (
+        [] if helpers is None else [helpers.do(_of_study, path, point, looked.unverified) for point in points]
+    )
 
 
 def _of_study(path: Path, point: Point, unverified: bool) -> ForeignResults | PassedOver:  # it travels

@@ -14,7 +14,7 @@ from loadstone.analysis.statistics import significance as statistics
 from loadstone.analysis.statistics.significance import Contrast, Sample
 from loadstone.analysis.study.sweep import REPEAT
 from loadstone.analysis.study.sweep import named as factor_named
-from loadstone.audit.find_results import check_there
+from loadstone.audit.find_results import SearchProgress, begin, check_there
 from loadstone.comparison import curve_effects, matrix, operating_points, pairing, parts, single_runs, watched
 from loadstone.comparison.copies import Measurements
 from loadstone.comparison.differences import Difference, differences, environment_of, within
@@ -129,7 +129,10 @@ def compare(
     """
     check_sides(paths)
     with Helpers() as helpers:
-        sides = [side(path, unverified=unverified, helpers=helpers) for path in paths]
+        searches = [SearchProgress(unverified=unverified, helpers=helpers) for _ in paths]
+        for path, looked in zip(paths, searches, strict=True):
+            begin(path, looked)
+        sides = [side(path, looked) for path, looked in zip(paths, searches, strict=True)]
     return beside(named(sides), alpha=alpha)
 
 

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone import units
-from loadstone.comparison.settings import JOB_WORDS, first_of, settings
+from loadstone.comparison.settings import JOB_WORDS, first_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -138,7 +138,7 @@ def differences(
     of_rows = {
         pattern: list(
             _differing(
-                "plan", [None if phase is None else settings(phase) for phase in phases], JOB_WORDS, both=True
+                "plan", [None if phase is None else phase.settings for phase in phases], JOB_WORDS, both=True
             )
         )
         for pattern, phases in rows.items()
@@ -194,7 +194,7 @@ OF_REPEATS: Final = ("measured by", "fill of the target", "run time", "ramp")
 
 def within(phases: Sequence[ComparedPhase]) -> dict[str, str]:
     """Return what differs between repeats of one load, by its words: its values, as far as all tell it."""
-    all_settings = [settings(phase) for phase in phases]
+    all_settings = [phase.settings for phase in phases]
     environments = [
         environment_of(None if phase.summary is None else phase.summary.bundle, phase.case)
         for phase in phases
@@ -218,7 +218,7 @@ def environment_of(bundle: Bundle | None, case: Case) -> dict[str, Any] | None:
 
 
 def _differing(
-    where: Place, sides: Sequence[dict[str, str] | None], order: Sequence[str], *, both: bool = False
+    where: Place, sides: Sequence[Mapping[str, str] | None], order: Sequence[str], *, both: bool = False
 ) -> Iterator[Difference]:
     """Yield what differs; with `both` only what every side that is there knows: a tool may not tell it."""
     present = [side for side in sides if side is not None]

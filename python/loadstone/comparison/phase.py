@@ -7,6 +7,7 @@ are repeats of each other. Pools and compares nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -19,7 +20,7 @@ from loadstone.analysis.study.curve import RATE
 from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
 from loadstone.audit.from_bundle import cases
 from loadstone.audit.judge import judge, judge_case
-from loadstone.comparison import measured_values
+from loadstone.comparison import measured_values, settings
 from loadstone.comparison.metric import BANDWIDTH, IOPS
 from loadstone.comparison.pattern_name import pattern
 
@@ -49,7 +50,7 @@ OTHER_BLOCKS: Final = 0.1
 """Of a block size: by more than so much it is another one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ComparedPhase:
     """Jobs that ran at the same time, in one run."""
 
@@ -80,6 +81,11 @@ class ComparedPhase:
     """What printed it, and how: `fio JSON`."""
     beside: tuple[Path, ...] = ()
     """Other results that ran at the same time and are in its numbers."""
+
+    @cached_property
+    def settings(self) -> Mapping[str, str]:
+        """What its jobs asked for, in the field's words: each run is held against many others."""
+        return settings.of_phase(self)
 
     def tail(self, kind: LatencyKind) -> Tail:
         """Return one of its tails; empty where nobody kept it."""

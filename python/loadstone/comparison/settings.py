@@ -74,8 +74,11 @@ MEASURED_BY: Final[dict[Source, str]] = {
 }
 
 
-def settings(phase: ComparedPhase) -> dict[str, str]:
-    """Return what the jobs of a phase asked for; what none of them tells is left out."""
+def of_phase(phase: ComparedPhase) -> dict[str, str]:
+    """Return what the jobs of a phase asked for; what none of them tells is left out.
+
+    It is kept as `ComparedPhase.settings`.
+    """
     case = phase.case
     by_key: dict[str, dict[str, None]] = {}
     for job in case.jobs:
@@ -98,7 +101,7 @@ def settings(phase: ComparedPhase) -> dict[str, str]:
 def load(phase: ComparedPhase) -> dict[str, str]:
     """Return the settings that make its pattern another load, but for those that are only worked out."""
     uncertain = UNCERTAIN if any(job.clones_from_times for job in phase.case.jobs) else ()
-    words = settings(phase)
+    words = phase.settings
     return {key: words[key] for key in LOAD_WORDS if key in words and key not in uncertain}
 
 

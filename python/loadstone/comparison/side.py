@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from loadstone.analysis.summary import Summary
     from loadstone.bundle.study import Point, StudyRecord
-    from loadstone.helpers import Helpers
     from loadstone.verdict import Kind
 
 ROLES: Final = ("measure", "maximum")
@@ -105,19 +104,17 @@ class Side:
         )
 
 
-def side(path: Path, *, unverified: bool = False, helpers: Helpers | None = None) -> Side:
-    """Read everything under a path. Raises `InputError` or `BundleError` when it holds no result.
-
-    `helpers` read the runs of a large study.
-    """
-    read = _Read(unverified=unverified)
+def side(path: Path, looked: SearchProgress | None = None) -> Side:
+    """Read everything under a path. Raises `InputError` or `BundleError` when it holds no result."""
+    looked = looked or SearchProgress()
+    read = _Read(unverified=looked.unverified)
     all_phases: list[ComparedPhase] = []
     measurements = Measurements()
     runs: list[ComparedRun] = []
     passed: list[PassedOver] = []
     copies: dict[tuple[Path, Path], list[tuple[Path, Path]]] = {}
     verified: list[bool | None] = []
-    for one in search(path, SearchProgress(unverified=unverified, helpers=helpers)):
+    for one in search(path, looked):
         if isinstance(one, PassedOver):
             passed.append(one)
             continue
