@@ -33,6 +33,7 @@ from loadstone.bundle import (
     study,
 )
 from loadstone.bundle.hosts import HostPart, HostsRecord
+from loadstone.bundle.table_rows import rows_where
 from loadstone.control import change_journal as journal
 from loadstone.control.layout import build as layout_build
 from loadstone.engine import process
@@ -127,13 +128,13 @@ def events(data: bytes) -> None:
 def arrow_stream(data: bytes) -> None:
     path = _file("samples.arrows", data)
     for piece in arrows.pieces(path, layout.SAMPLES, lambda _: None):
-        sealed_tables.mended(piece.filter(sealed_tables.possible_samples(None)))
+        sealed_tables.mended(rows_where(piece, sealed_tables.possible_samples(None, piece)))
 
 
 def parquet(data: bytes) -> None:
     _file("samples.parquet", data)
     for piece in sealed_tables.pieces(_PLACE, "samples.parquet", layout.SAMPLES):
-        sealed_tables.mended(piece.filter(sealed_tables.possible_samples(None)))
+        sealed_tables.mended(rows_where(piece, sealed_tables.possible_samples(None, piece)))
 
 
 def parquet_footer_alone(data: bytes) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from loadstone.bundle.table_rows import rows_where
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -46,7 +48,7 @@ def contention(rows: pl.DataFrame | None, cpus: int | None) -> Contention | None
     """Return it over the time of these rows; None where it was not watched."""
     if rows is None or not cpus or not {WAITING, RUNNABLE, "dt_ns"} <= set(rows.columns):
         return None
-    known = rows.drop_nulls([WAITING, RUNNABLE])
+    known = rows_where(rows, (rows[WAITING].is_not_null() & rows[RUNNABLE].is_not_null()).to_numpy())
     length_ns = float(known["dt_ns"].sum())
     if not length_ns:
         return None

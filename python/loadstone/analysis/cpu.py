@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from loadstone.analysis.aggregate import COUNTS, added_up
+from loadstone.analysis.aggregate import COUNTS, columns_added_up
 from loadstone.analysis.estimate import ratio
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 SPUN: Final = "engine.spun_ns"
+OF_INTERVALS: Final = ("stage", "interval", "start_ns", "end_ns", *COUNTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +76,17 @@ def per_interval(measurement: Measurement, stages: Sequence[int]) -> tuple[Estim
     From the engine's account at each tick, against the I/Os of all jobs until then, ramps left out.
     """
     cpu_times = _told(measurement)
-    rows = measurement.samples.select("stage", "ramp", "interval", "start_ns", "end_ns", *COUNTS)
-    rows = rows.filter(pl.col("stage").is_in(stages) & ~pl.col("ramp"))
-    if cpu_times is None or rows.height == 0:
+    rows = measurement.samples
+    counted = np.isin(rows["stage"].to_numpy(), stages) & ~rows["ramp"].to_numpy()
+    if cpu_times is None or not counted.any():
         return None, None
     times, user, system = cpu_times
+    columns = {name: rows[name].to_numpy()[counted] for name in OF_INTERVALS}
     # Late rows of an interval come in a tick of their own: an interval is what its bounds say.
-    sums = added_up(rows, ("stage",), over="interval")
-    starts, ends = (sums[name].to_numpy().astype(np.float64) for name in ("start_ns", "end_ns"))
-    done = (sums["ops"] + sums["errors"]).to_numpy().astype(np.float64)
-    strata = sums["stage"].to_numpy().astype(np.int64)
+    sums = columns_added_up(columns, ("stage",), over="interval")
+    starts, ends = (sums[name].astype(np.float64) for name in ("start_ns", "end_ns"))
+    done = (sums["ops"] + sums["errors"]).astype(np.float64)
+    strata = sums["stage"].astype(np.int64)
     used = [np.interp(ends, times, one) - np.interp(starts, times, one) for one in (user, system)]
     return ratio(used[0], done, strata, "ns"), ratio(used[1], done, strata, "ns")
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from loadstone.analysis import stops
-from loadstone.analysis.aggregate import add_histograms
+from loadstone.analysis.aggregate import add_histograms, columns_added_up
 from loadstone.analysis.histogram import Histogram
 from loadstone.analysis.steady_start import settled
 from loadstone.bundle import layout
@@ -210,7 +210,7 @@ class Measurement:
         keys = key_of[table["cell"].to_numpy()]
         if (key_of < 0).any():
             table, keys = table.filter(keys >= 0), keys[keys >= 0]
-        return table.with_columns(pl.Series("key", keys.astype(np.uint32)))
+        return table.hstack([pl.Series("key", keys.astype(np.uint32))])
 
     def stages_of(self, line: MeasuredLine) -> list[int]:
         """Return the stages a line's streams run in, ascending."""
@@ -251,11 +251,10 @@ class Measurement:
         A stream that did not tell its end (the run was killed) ends with its last sample.
         """
         end_events = {int(e["stream"]): e for e in self.bundle.events if e.get("type") == "stream_end"}
+        of_cells = columns_added_up(self.samples, ("cell",))
         sampled_spans = {
-            cell: (start, end)
-            for cell, start, end in self.samples.group_by("cell")
-            .agg(pl.col("start_ns").min(), pl.col("end_ns").max())
-            .iter_rows()
+            int(cell): (int(of_cells["start_ns"][at]), int(of_cells["end_ns"][at]))
+            for at, cell in enumerate(of_cells["cell"])
         }
         return [
             self._span(index, end_events.get(index), sampled_spans) for index in range(len(self.plan.streams))

@@ -15,6 +15,7 @@ from loadstone.analysis.aggregate import added_up
 from loadstone.analysis.histogram import Histogram
 from loadstone.analysis.totals import PERCENTILES
 from loadstone.bundle.layout import OPS
+from loadstone.bundle.table_rows import columns_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,13 +47,14 @@ def series(
     null with too few samples for it. `window_ns` is rounded to whole intervals, at least one.
     """
     every = max(1, round((window_ns or 0) / measurement.plan.interval_ns))
-    rows = measurement.rows(by).with_columns((pl.col("interval") // every).alias("window"))
+    rows = measurement.rows(by)
+    rows = rows.hstack([(rows["interval"] // every).alias("window")])
     windows = _sums(rows, latency)
     if windows.height == 0:
         return _empty(percentiles)
     shaped = _rates(measurement, by, windows, latency)
     if not percentiles:
-        return shaped.select(_empty(percentiles).columns)
+        return columns_of(shaped, _empty(percentiles).columns)
     histograms = measurement.windows(by, latency, every)
     names_of = windows.select("key", "op", "stage", "window").iter_rows()
     percentile_rows = [_percentiles(histograms.get(name), percentiles) for name in names_of]
@@ -82,8 +84,8 @@ def _rates(measurement: Measurement, by: By, windows: pl.DataFrame, latency: str
     named = windows.lazy().with_columns(
         pl.Series("seconds", covered_ns / 1e9),
         pl.Series("enough", covered_ns >= MIN_COVER * (ends - starts)),
-        pl.Series("name", [line.name for line in lines], pl.String).gather(keys),
-        pl.Series("op", OPS, pl.String).gather(windows["op"]),
+        pl.Series("name", [line.name for line in lines], pl.String)[keys],
+        pl.Series("op", OPS, pl.String)[windows["op"].to_numpy()],
     )
     return named.with_columns(
         (pl.col("ops") * per_second).alias("iops"),

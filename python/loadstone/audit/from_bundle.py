@@ -9,6 +9,7 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import polars as pl
 from pydantic import TypeAdapter
 
@@ -31,6 +32,7 @@ from loadstone.audit.requested import DueRates, request
 from loadstone.audit.spec_case import with_spec
 from loadstone.bundle import layout
 from loadstone.bundle.earlier_runs import sequence
+from loadstone.bundle.table_rows import columns_of, rows_where
 from loadstone.explanations.not_probed import why_not_probed
 from loadstone.explanations.readings import MOMENTS, NO_TIME, Probed
 from loadstone.path.spec import Spec
@@ -212,14 +214,17 @@ def _load_of_targets(
     used = {plan.cells[cell].target for cell in line.cells}
     if None in used or len(used) < 2:
         return {}
-    samples = measurement.rows("target").filter(pl.col("cell").is_in(sorted(line.cells)) & ~pl.col("ramp"))
-    parts = samples.partition_by("key", "op", as_dict=True)
+    samples = measurement.rows("target")
+    counted = np.isin(samples["cell"].to_numpy(), sorted(line.cells)) & ~samples["ramp"].to_numpy()
+    keys, ops = samples["key"].to_numpy(), samples["op"].to_numpy()
     lines = [one for one in measurement.lines("target") if one.cells & line.cells]
-    # A target of which nothing came back has a part, too: none.
-    none, times = samples.clear(), monitor_readings.stretches(rows)
+    amounts = columns_of(samples, monitor_readings.AMOUNTS)
+    times = monitor_readings.stretches(rows)
     return {
         one.name: {
-            op: monitor_readings.moved_in(parts.get((one.key, layout.OPS.index(op)), none), times)
+            op: monitor_readings.moved_in(
+                rows_where(amounts, counted & (keys == one.key) & (ops == layout.OPS.index(op))), times
+            )
             for op in OPS
         }
         for one in lines
@@ -347,8 +352,9 @@ def _in_series(measurement: Measurement, total: Total) -> tuple[str, ...]:
 
 def measured_series(measurement: Measurement, line: MeasuredLine, *, ramps: bool = False) -> pl.DataFrame:
     """Return what a stage did over time: rows as in `Case.series`, with `ramps` those of its ramps, too."""
-    own = pl.col("name") == line.name
-    return series(measurement, "stage", percentiles=()).filter(own if ramps else own & ~pl.col("ramp"))
+    rates = series(measurement, "stage", percentiles=())
+    own = (rates["name"] == line.name).to_numpy()
+    return rows_where(rates, own if ramps else own & ~rates["ramp"].to_numpy())
 
 
 def _of_ops(rates: pl.DataFrame, ops: Sequence[str]) -> pl.DataFrame:

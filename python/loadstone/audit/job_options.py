@@ -99,6 +99,7 @@ def name(field: str) -> str:
 
 NAMES_OF_LOAD: Final = tuple(map(name, OF_LOAD))
 NAMES_OF_OTHERS: Final = tuple(map(name, OTHERS))
+FIELDS: Final = tuple((name(field), field) for field in (*OF_LOAD, *OTHERS))
 
 
 def of_job(job: Job) -> dict[str, str]:
@@ -131,10 +132,12 @@ def of_fields(fields: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _texts(value: Callable[[str], Any]) -> dict[str, str]:
-    return {name(field): _text(field, value(field)) for field in (*OF_LOAD, *OTHERS)}
+    return {key: _text(field, value(field)) for key, field in FIELDS}
 
 
 def _text(field: str, value: Any) -> str:
+    if value is None:
+        return NOT_SET
     if field == "files.invalidate" and value is False:
         return "no"
     text = "/".join(dict.fromkeys(_words(field, value)))

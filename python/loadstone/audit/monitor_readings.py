@@ -14,6 +14,7 @@ import polars as pl
 
 from loadstone.audit.case import CarrierTraffic, Moved, Op
 from loadstone.audit.targets import copies
+from loadstone.bundle.table_rows import columns_of, rows_where
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +27,8 @@ OPS: Final[tuple[Op, ...]] = ("read", "write", "trim")
 SLACK_NS: Final = 20_000_000
 """How far a row may reach beyond the measured time: the monitors wake up a little late."""
 COUNTED: Final = ("ops", "errors", "bytes")
+AMOUNTS: Final = ("start_ns", "end_ns", *COUNTED)
+"""Of samples or their sums over time: when it was, and what was done."""
 UNWATCHED_NS: Final = 2_000_000_000
 """More than a second that was not over, and one that came late."""
 MIN_SECONDS: Final = 0.5
@@ -42,22 +45,26 @@ def to_the_end(host: pl.DataFrame, cost: dict[str, Any] | None, bounds_ns: tuple
 def outside(host: pl.DataFrame, left_out: Sequence[tuple[int, int]]) -> pl.DataFrame:
     """Return the rows that reach into nothing that is left out of the figures."""
     for first, last in left_out:
-        host = host.filter((pl.col("t_ns") <= first) | (pl.col("t_ns") - pl.col("dt_ns") >= last))
+        end, length = _times(host)
+        host = rows_where(host, (end <= first) | (end - length >= last))
     return host
 
 
 def within(host: pl.DataFrame, bounds_ns: tuple[int, int]) -> pl.DataFrame:
     """Return the rows of which most lies in the measured time."""
-    begin, end = bounds_ns
-    middle = pl.col("t_ns") - pl.col("dt_ns") // 2
-    return host.filter((middle >= begin) & (middle <= end))
+    end, length = _times(host)
+    middle = end - length // 2
+    return rows_where(host, (middle >= bounds_ns[0]) & (middle <= bounds_ns[1]))
 
 
 def inside(host: pl.DataFrame, bounds_ns: tuple[int, int]) -> pl.DataFrame:
     """Return the rows that lie in the measured time as a whole."""
-    begin, end = bounds_ns
-    start = pl.col("t_ns") - pl.col("dt_ns")
-    return host.filter((start >= begin - SLACK_NS) & (pl.col("t_ns") <= end + SLACK_NS))
+    end, length = _times(host)
+    return rows_where(host, (end - length >= bounds_ns[0] - SLACK_NS) & (end <= bounds_ns[1] + SLACK_NS))
+
+
+def _times(host: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return host["t_ns"].to_numpy(), host["dt_ns"].to_numpy()
 
 
 def total(host: pl.DataFrame | None, *columns: str) -> float | None:
@@ -120,7 +127,8 @@ def _below(target: TargetState) -> set[str]:
 def load(series: pl.DataFrame, rows: pl.DataFrame) -> dict[Op, Moved]:
     """Return what the load did of each operation in the time that rows stand for."""
     times = stretches(rows)
-    return {op: moved_in(series.filter(pl.col("op") == op), times) for op in OPS}
+    amounts, ops = columns_of(series, AMOUNTS), series["op"]
+    return {op: moved_in(rows_where(amounts, (ops == op).to_numpy()), times) for op in OPS}
 
 
 def load_bytes(series: pl.DataFrame, rows: pl.DataFrame, op: str) -> NDArray[np.float64]:
@@ -153,8 +161,10 @@ def stretches(rows: pl.DataFrame) -> list[tuple[int, int]]:
     """Return the times that rows cover without a gap; of a whole run it is one."""
     if not rows.height:
         return []
-    ends, lengths = rows.select("t_ns", "dt_ns").sort("t_ns").to_numpy().T
-    starts = ends - lengths
+    ends, lengths = _times(rows)
+    order = np.argsort(ends, kind="stable")
+    ends = ends[order]
+    starts = ends - lengths[order]
     apart = starts[1:] > ends[:-1]
     firsts, lasts = starts[np.r_[True, apart]], ends[np.r_[apart, True]]
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))

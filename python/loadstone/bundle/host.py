@@ -15,6 +15,7 @@ from loadstone.bundle import layout, members, sealed_tables
 from loadstone.bundle.arrows import for_polars, told_by_the_system
 from loadstone.bundle.json_lines import read_lines
 from loadstone.bundle.schemas import TEN_YEARS_NS
+from loadstone.bundle.table_rows import rows_where
 from loadstone.errors import BundleError
 from loadstone.messages import make_error
 
@@ -61,9 +62,9 @@ def host_rows(
         raise make_error(
             BundleError, "bundle.host.columns", path=directory / sealed, columns=" and ".join(TIMES)
         )
-    right = table.filter(
-        (pl.col("t_ns") >= 0) & (pl.col("t_ns") <= TEN_YEARS_NS) & pl.col("dt_ns").is_between(1, TEN_YEARS_NS)
-    )
+    end_ns, length_ns = (table[name].to_numpy() for name in TIMES)
+    timed = (end_ns >= 0) & (end_ns <= TEN_YEARS_NS) & (length_ns >= 1) & (length_ns <= TEN_YEARS_NS)
+    right = rows_where(table, timed)
     lost = table.height - right.height
     if lost and say is not None:
         say(messages.say("bundle.fault.no_time", file=sealed, count=lost, rows=table.height))

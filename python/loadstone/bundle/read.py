@@ -31,6 +31,7 @@ from loadstone.bundle import (
 from loadstone.bundle.host import TIMES, host_rows, watched_files
 from loadstone.bundle.hosts import HOSTS, HostPart, HostsRecord, shifted_ios, shifted_samples
 from loadstone.bundle.json_lines import read_lines
+from loadstone.bundle.table_rows import columns_of, rows_where
 from loadstone.errors import BundleError
 from loadstone.messages import make_error, say
 from loadstone.plan.model import Plan
@@ -273,15 +274,12 @@ class Bundle:
     def sample_pieces(self, columns: Sequence[str] = tuple(layout.SAMPLES)) -> Iterator[pl.DataFrame]:
         """Yield the samples so far a piece at a time, in memory that does not grow with the run."""
         needed = [*columns, *(name for name in sealed_tables.CHECKED if name not in columns)]
-        possible = sealed_tables.possible_samples(self._known_plan)
-        for name in ("priority", "ramp"):  # The engine leaves them out of no row.
-            if name in columns:
-                possible &= pl.col(name).is_not_null()
         impossible = wrong = late = 0
         for piece in self._pieces("samples.arrows", needed):
-            possible_rows, too_late = self._in_time(piece.filter(possible))
+            possible = sealed_tables.possible_samples(self._known_plan, piece)
+            possible_rows, too_late = self._in_time(rows_where(piece, possible))
             late += too_late
-            right, mended = sealed_tables.mended(possible_rows.select(columns))
+            right, mended = sealed_tables.mended(columns_of(possible_rows, columns))
             impossible += piece.height - possible_rows.height - too_late
             wrong += mended
             yield right
@@ -345,9 +343,9 @@ class Bundle:
     def sums(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield what the histograms come to (`bundle.sums`), a piece at a time."""
         needed = [*columns, *(name for name in sealed_tables.NAMED if name not in columns)]
-        possible = sealed_tables.named_by(self._known_plan)
         for piece in sealed_tables.pieces(self.path, layout.SUMS, sums.SCHEMA, needed, known=self._footers):
-            yield sealed_tables.mended(piece.filter(possible).select(columns))[0]
+            named = rows_where(piece, sealed_tables.named_by(self._known_plan, piece))
+            yield sealed_tables.mended(columns_of(named, columns))[0]
 
     def ios(self) -> pl.DataFrame | None:
         """Return one row per I/O, columns as in `layout.IOS`; `None` when they were not kept."""
@@ -416,7 +414,7 @@ class Bundle:
             if members.exists(self.path, sealed):
                 counted = pl.Schema({**schema, **layout.COUNTED})
                 for piece in sealed_tables.pieces(self.path, sealed, counted, columns, known=self._footers):
-                    yield piece.select(columns)
+                    yield columns_of(piece, columns)
             else:
                 for piece in arrows.pieces(self.path / stream, schema, partial(self._unread, stream)):
                     yield from piece.select(columns).iter_slices(PIECE_ROWS)

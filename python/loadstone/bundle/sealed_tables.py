@@ -16,12 +16,16 @@ import polars as pl
 from loadstone.bundle import layout, members, parquet_footer
 from loadstone.bundle.arrows import UNREADABLE, exactly
 from loadstone.bundle.schemas import TEN_YEARS_NS
+from loadstone.bundle.table_rows import columns_of
 from loadstone.errors import BundleError
 from loadstone.messages import make_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from loadstone.plan.model import Plan
 
@@ -103,7 +107,7 @@ def _pieces(
             if small and 2 * len(columns) > len(schema):
                 # To choose most of a small table's columns takes longer than to read all of them.
                 whole_table = table.collect(engine="in-memory")
-                yield whole_table if len(columns) == len(schema) else whole_table.select(columns)
+                yield columns_of(whole_table, columns)
                 return
             chosen_columns = table.select(columns)
             if footer.rows <= PIECE_ROWS:
@@ -173,25 +177,28 @@ def _first_line(error: BaseException) -> str:
 NAMED: Final = ("cell", "op", "stage")
 CHECKED: Final = (*NAMED, "interval", "start_ns", "end_ns", "ops", "bytes", "errors", "shorts")
 """Columns that decide whether a row of the samples counts, whichever of them are asked for."""
+WITHOUT_NULLS: Final = frozenset(("priority", "ramp"))
+"""The engine leaves them out of no row."""
 
 
-def named_by(plan: Plan | None) -> pl.Expr:
-    """Tell which rows name what a run of this Plan has, by their columns `NAMED`."""
-    right = pl.col("op") < len(layout.OPS)
+def named_by(plan: Plan | None, rows: pl.DataFrame) -> NDArray[np.bool_]:
+    """Tell which rows name what a run of this Plan has, by their columns `NAMED`; nothing names nothing."""
+    right = rows["op"].to_numpy() < len(layout.OPS)
     if plan is not None:
         stages = max((worker.stage for worker in plan.workers), default=0)
-        right = right & (pl.col("cell") < len(plan.cells)) & (pl.col("stage") <= stages)
-    return right.fill_null(value=False)
+        right &= (rows["cell"].to_numpy() < len(plan.cells)) & (rows["stage"].to_numpy() <= stages)
+    return right
 
 
-def possible_samples(plan: Plan | None) -> pl.Expr:
+def possible_samples(plan: Plan | None, rows: pl.DataFrame) -> NDArray[np.bool_]:
     """Tell which rows of the samples can be of a run of this Plan, by their columns `CHECKED`."""
-    return (
-        named_by(plan)
-        & (pl.col("start_ns") <= pl.col("end_ns"))
-        & (pl.col("end_ns") <= TEN_YEARS_NS)
-        & pl.all_horizontal(pl.col("ops", "bytes", "errors", "shorts") <= MOST_AMOUNT)
-    ).fill_null(value=False)
+    begin, end = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
+    right = named_by(plan, rows) & (begin <= end) & (end <= TEN_YEARS_NS)
+    for name in ("ops", "bytes", "errors", "shorts"):
+        right &= rows[name].to_numpy() <= MOST_AMOUNT
+    for name in WITHOUT_NULLS & set(rows.columns):
+        right &= rows[name].is_not_null().to_numpy()
+    return right
 
 
 def possible_ios(plan: Plan | None) -> pl.Expr:
