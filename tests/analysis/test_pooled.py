@@ -10,7 +10,7 @@ import pytest
 
 from loadstone.analysis.histogram import BUCKETS, Histogram, lows_of
 from loadstone.analysis.study.pooled import pooled
-from tests.analysis.test_repeats import measured
+from tests.analysis.test_repeats import measured, with_histogram
 
 
 def test_errors_are_what_runs_show_or_tell_whichever_is_larger() -> None:
@@ -25,7 +25,7 @@ def test_errors_are_what_runs_show_or_tell_whichever_is_larger() -> None:
     assert unknown is not None
     assert unknown.iops.error is None
     assert pooled([]) is None
-    assert pooled([replace(measured(1.0), mean_ns=None)]) is None
+    assert pooled([replace(measured(1.0), latency=None)]) is None
 
 
 def test_percentiles_are_of_all_ios_and_no_mean_of_percentiles() -> None:
@@ -37,8 +37,8 @@ def test_percentiles_are_of_all_ios_and_no_mean_of_percentiles() -> None:
         return Histogram.of(np.array([bucket]), np.array([count]))
 
     runs = [
-        replace(measured(100.0), histogram=of(1_000, 100), percentiles_ns={50.0: 1_000}),
-        replace(measured(100.0), histogram=of(1_000_000, 900), percentiles_ns={50.0: 1_000_000}),
+        with_histogram(measured(100.0), of(1_000, 100)),
+        with_histogram(measured(100.0), of(1_000_000, 900)),
     ]
     found = pooled(runs)
     assert found is not None
@@ -54,9 +54,7 @@ def test_the_interval_of_a_percentile_is_a_factor_and_never_below_zero() -> None
     assert value is not None
     runs = [
         replace(
-            measured(100.0),
-            histogram=Histogram(counts),
-            percentiles_ns={50.0: round(value * factor)},
+            with_histogram(measured(100.0), Histogram(counts), round(value * factor)),
             intervals_ns={50.0: (round(value * factor * 0.9), round(value * factor * 1.1))},
         )
         for factor in (1.0, 1.2, 0.8)

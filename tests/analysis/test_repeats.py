@@ -1,17 +1,28 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from loadstone.analysis.estimate import Estimate
+from loadstone.analysis.histogram import Histogram
+from loadstone.analysis.latency import Latency
 from loadstone.analysis.study.repeats import lines, narrow, repeated
 from loadstone.analysis.study.run_figures import WHOLE, LineFigures, RunFigures
 from loadstone.bundle.study import Point
 
 
 def measured(iops: float, error: float | None = 1.0, p99: int | None = 500, job: str = "a") -> LineFigures:
+    counts = np.array([100_000 if p99 else 0])
+    latency = Latency(
+        mean_ns=1e9 / iops,
+        min_ns=p99,
+        max_ns=p99,
+        histogram=Histogram.of(np.array([100]), counts),
+        intervals=10,
+    )
     return LineFigures(
         job=job,
         op="read",
@@ -19,15 +30,19 @@ def measured(iops: float, error: float | None = 1.0, p99: int | None = 500, job:
         errors=0,
         iops=Estimate(iops, error, 10, "1/s"),
         bandwidth=Estimate(iops * 4096, error, 10, "B/s"),
-        mean_ns=Estimate(1e9 / iops, None, 10, "ns"),
-        percentiles_ns={99.0: p99},
+        latency=latency,
         intervals_ns={},
-        histogram=None,
-        max_ns=1000,
         block_bytes=4096,
         asked_iops=None,
         held=None,
     )
+
+
+def with_histogram(line: LineFigures, histogram: Histogram, only_ns: int | None = None) -> LineFigures:
+    """Give a line another latency; `only_ns`: every percentile is this."""
+    assert line.latency is not None
+    latency = replace(line.latency, histogram=histogram, min_ns=only_ns, max_ns=only_ns)
+    return replace(line, latency=latency)
 
 
 def run(*found: LineFigures, whole: LineFigures | None = None) -> RunFigures:

@@ -25,9 +25,8 @@ def rung(percent: float | None, *, valid: bool = True) -> RunFigures:
     share = 1.0 if percent is None else percent / 100
     mean_ns = 1e5 * (1 + min(share, 0.99) / (2 * (1 - min(share, 0.99))))
     one = measured(10_000 * share, 5.0)
-    assert one.mean_ns is not None
-    one = replace(one, mean_ns=replace(one.mean_ns, value=mean_ns))
-    one = replace(one, percentiles_ns=dict.fromkeys((50.0, 95.0, 99.0, 99.9), 500))
+    assert one.latency is not None
+    one = replace(one, latency=replace(one.latency, mean_ns=mean_ns))
     verdict: Kind = "measures_storage" if valid else "not_valid"
     name = f"{percent}"
     return RunFigures(Point(name=name, factors={"rate_percent": percent}, verdict=verdict), one, (one,))
@@ -52,7 +51,7 @@ def test_without_a_valid_point_there_is_no_knee_and_it_is_said() -> None:
 
 
 def deep(iodepth: int, iops: float, *, valid: bool = True) -> RunFigures:
-    one = replace(measured(iops, 1.0), percentiles_ns=dict.fromkeys((50.0, 95.0, 99.0, 99.9), 500))
+    one = measured(iops, 1.0)
     verdict: Kind = "measures_storage" if valid else "not_valid"
     return RunFigures(Point(name=f"{iodepth}", factors={"iodepth": iodepth}, verdict=verdict), one, (one,))
 

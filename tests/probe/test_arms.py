@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from loadstone.analysis.latency import Latency
 from loadstone.audit.job_facts import job_facts
 from loadstone.errors import RefusedError
 from loadstone.explanations.predictions import READINGS
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from loadstone.workload.model import Job
 
 MIB = 1 << 20
+LATENCY = Latency(count=40_000, mean_ns=1e6, stddev_ns=1e6, max_ns=1e7)
 
 
 def measured(**changed: Any) -> Figures:
@@ -39,10 +42,7 @@ def measured(**changed: Any) -> Figures:
         "rate": 10_000.0,
         "log_error": 0.02,
         "bytes_per_s": 4e7,
-        "mean_ns": 1e6,
-        "cv": 1.0,
-        "max_ns": 1e7,
-        "count": 40_000,
+        "latency": LATENCY,
         "seconds": 4.0,
         "window_cv": 0.05,
         "window_count": 500.0,
@@ -124,7 +124,13 @@ def test_what_counts_begins_when_flushes_have_queued_up(tmp_path: Path) -> None:
     By Little's law 32 / 1000 per s - 16 ms are 16 ms for each write, so 128 ms for a flush after 8 of them.
     """
     options = {"rw": "randwrite", "bs": "4k", "iodepth": 32, "fdatasync": 8}
-    start = base(tmp_path, options, rate=1000.0, mean_ns=16e6, written_bytes=10**8)
+    start = base(
+        tmp_path,
+        options,
+        rate=1000.0,
+        latency=replace(LATENCY, mean_ns=16e6, stddev_ns=16e6),
+        written_bytes=10**8,
+    )
     assert start.fills
     assert start.flush_ns == pytest.approx(128e6)
     streams = plan_of(start, Turns((ArmPlan("as_run"),), 1.0)).streams
@@ -142,7 +148,13 @@ def test_what_counts_begins_when_flushes_have_queued_up(tmp_path: Path) -> None:
 def test_a_turn_may_write_what_stands_before_its_queued_flushes(tmp_path: Path) -> None:
     """At twice the depth 256 blocks were written before its flushes had queued up: nothing was counted."""
     options = {"rw": "randwrite", "bs": "4k", "iodepth": 128, "fdatasync": 8}
-    start = base(tmp_path, options, rate=100.0, mean_ns=1e8, written_bytes=4096 * 400)
+    start = base(
+        tmp_path,
+        options,
+        rate=100.0,
+        latency=replace(LATENCY, mean_ns=1e8, stddev_ns=1e8),
+        written_bytes=4096 * 400,
+    )
     (stream,) = plan_of(start, Turns((ArmPlan("as_run"),), 0.5)).streams
     assert stream.limits.bytes == (256 + 128 * 8) * 4096
 

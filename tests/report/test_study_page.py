@@ -38,7 +38,7 @@ from loadstone.study.curve import VDBENCH_PERCENTS, CurveController, CurveOption
 from loadstone.study.repeat import RepeatController
 from loadstone.study.run import Hooks, StudyRequest, run_study
 from loadstone.study.sweep import SweepController
-from tests.analysis.test_repeats import measured, run
+from tests.analysis.test_repeats import measured, run, with_histogram
 from tests.study import simulated
 from tests.support import links, runs
 
@@ -284,9 +284,7 @@ def test_a_phone_has_the_matrix_before_what_it_was_measured_on(tmp_path: Path) -
 
 def test_of_many_jobs_a_terminal_has_the_totals() -> None:
     def of(jobs: int) -> str:
-        known = {50.0: 100, 99.0: 500, 99.9: None}
-        every = [measured(100.0, job=f"lun{at}") for at in range(jobs)]
-        lines = [dataclasses.replace(one, percentiles_ns=known) for one in every]
+        lines = [measured(100.0, job=f"lun{at}") for at in range(jobs)]
         whole = dataclasses.replace(lines[0], job="total")
         return study_terminal._table([run(*lines, whole=whole)] * 4, 120).plain
 
@@ -320,12 +318,10 @@ def test_a_mean_of_runs_has_one_error_in_matrix_and_table(
     rates: tuple[float, ...], text: str, reach: str
 ) -> None:
     """The table had the runs' spread alone, the matrix what they know themselves where that is more."""
-    lines = [measured(rate, 6.0) for rate in rates]
+    lines = [measured(rate, 6.0, p99=None) for rate in rates]
     together = pooled(lines)
     assert together is not None
-    known: dict[float, int | None] = {50.0: None, 99.0: None, 99.9: None}
-    runs = [run(dataclasses.replace(one, percentiles_ns=known)) for one in lines]
-    row = study_terminal.repeated_rows(told_lines(runs))[0]
+    row = study_terminal.repeated_rows(told_lines([run(one) for one in lines]))[0]
     cells = [one.replace("\N{NO-BREAK SPACE}", " ") for one in row]
     assert units.with_error(together.iops, "count").replace("\N{NO-BREAK SPACE}", " ") == text
     assert cells[2:4] == [text, reach]
@@ -338,8 +334,7 @@ def test_a_percentile_of_runs_is_one_in_matrix_and_table() -> None:
     for slow_ns, count in ((1_000_000, 5_000), (9_000_000, 20_000)):
         buckets = np.searchsorted(lows, [100_000, slow_ns], side="right") - 1
         histogram = Histogram.of(buckets, np.array([count * 49, count]))
-        own = {percent: histogram.percentile(percent) for percent in (50.0, 99.0, 99.9)}
-        figures.append(dataclasses.replace(measured(100.0), histogram=histogram, percentiles_ns=own))
+        figures.append(with_histogram(measured(100.0), histogram))
     together = pooled(figures)
     assert together is not None
     assert together.percentiles_ns[99.0] == pytest.approx(9_000_000, rel=0.02)

@@ -66,6 +66,11 @@ class Latency:
         return None if self.sums is None else self.sums[0]
 
     @property
+    def cv(self) -> float:
+        """The deviation over the mean; 0 where either is not known."""
+        return (self.stddev_ns or 0.0) / self.mean_ns if self.mean_ns else 0.0
+
+    @property
     def mean(self) -> Estimate | None:
         """The mean with its error; None where it is not known."""
         if self.mean_ns is None:

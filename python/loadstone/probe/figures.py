@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from loadstone.analysis.latency import Latency
     from loadstone.plan.model import Plan
 
     Floats: TypeAlias = NDArray[np.float64]
@@ -65,11 +66,7 @@ class Figures:
     rate: float
     log_error: float
     bytes_per_s: float
-    mean_ns: float
-    cv: float
-    """Deviation of the latency over its mean."""
-    max_ns: float
-    count: int
+    latency: Latency
     seconds: float
     window_cv: float | None
     """Deviation of the rate of short windows over their mean; None: too few windows."""
@@ -84,6 +81,26 @@ class Figures:
     written_bytes: int
     dips: float | None
     """Share of moments of at least 50 I/Os in which it did less than half of the usual; None: too few."""
+
+    @property
+    def count(self) -> int:
+        """How many I/Os."""
+        return self.latency.count or 0
+
+    @property
+    def mean_ns(self) -> float:
+        """The mean of the latency."""
+        return self.latency.mean_ns or 0.0
+
+    @property
+    def cv(self) -> float:
+        """Deviation of the latency over its mean."""
+        return self.latency.cv
+
+    @property
+    def max_ns(self) -> float:
+        """The longest latency."""
+        return float(self.latency.max_ns or 0)
 
 
 def issuing_ns(plan: Plan, stage: int) -> int | None:
@@ -129,16 +146,14 @@ def of_stages(samples: pl.DataFrame, begins_ns: Mapping[int, int | None]) -> dic
 def _figures(whole: dict[str, Any], ops: Floats, lengths: Floats) -> Figures | None:
     """Return the figures of a stage from its sums, and its windows' operations and seconds."""
     latency = summed(whole, "lat")
-    count, mean_ns = latency.count or 0, latency.mean_ns or 0.0
-    if count < LEAST_OPS:
+    if (latency.count or 0) < LEAST_OPS:
         return None
     rate = ratio(ops, lengths, np.zeros(len(ops), np.int64), "1/s")
     seconds = float(lengths.sum())
     if rate is None or seconds <= 0:
         return None
-    cv = (latency.stddev_ns or 0.0) / mean_ns if mean_ns else 0.0
     # A rate of few I/Os is known no better than their latencies let it be.
-    least = max(cv, 0.05) / math.sqrt(count)
+    least = max(latency.cv, 0.05) / math.sqrt(latency.count or 1)
     error = rate.error / rate.value if rate.error is not None and rate.value else least
     full = ops[lengths > 0.8 * lengths.max()]
     window_cv = float(full.std(ddof=1) / full.mean()) if len(full) >= 8 and full.mean() > 0 else None
@@ -146,10 +161,7 @@ def _figures(whole: dict[str, Any], ops: Floats, lengths: Floats) -> Figures | N
         rate=rate.value,
         log_error=max(error, 0.3 * least),
         bytes_per_s=whole["bytes"] / seconds,
-        mean_ns=mean_ns,
-        cv=cv,
-        max_ns=float(latency.max_ns or 0),
-        count=count,
+        latency=latency,
         seconds=seconds,
         window_cv=window_cv,
         window_count=float(full.mean()) if len(full) else 0.0,

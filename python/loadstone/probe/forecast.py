@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from loadstone.analysis.latency import Latency
 from loadstone.audit.job_facts import job_facts
 from loadstone.probe.base import Base, largest_block, streams_of, writes
 from loadstone.probe.figures import Figures
@@ -65,10 +66,7 @@ def _guess(streams: Sequence[Stream]) -> Figures:
         rate=rate,
         log_error=0.05,
         bytes_per_s=GUESS_BYTES_PER_S,
-        mean_ns=1e6,
-        cv=1.0,
-        max_ns=1e7,
-        count=int(rate),
+        latency=Latency(count=int(rate), mean_ns=1e6, stddev_ns=1e6, max_ns=1e7),
         seconds=1.0,
         window_cv=None,
         window_count=0.0,

@@ -51,11 +51,8 @@ def pooled(found: Sequence[LineFigures]) -> Pooled | None:
     found = [one for one in found if one.iops is not None and one.mean_ns is not None]
     if not found:
         return None
-    histogram = found[0].histogram
-    for one in found[1:]:
-        if histogram is not None and one.histogram is not None:
-            histogram = histogram + one.histogram
-    percentiles = {p: histogram.percentile(p) if histogram is not None else None for p in PERCENTILES}
+    histograms = [one.latency.histogram for one in found if one.latency is not None]
+    percentiles = sum(histograms[1:], histograms[0]).percentiles(PERCENTILES)
     shares = [one.sheet_share for one in found]
     helds = [one.held for one in found if one.held is not None]
     return Pooled(

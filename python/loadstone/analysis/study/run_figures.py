@@ -7,6 +7,7 @@ Knows neither other runs nor how they are compared.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, get_args
 
 from loadstone.analysis.against_data_sheet import nearest
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loadstone.analysis.estimate import Estimate
-    from loadstone.analysis.histogram import Histogram
     from loadstone.analysis.latency import Latency
     from loadstone.analysis.summary import Summary
     from loadstone.analysis.totals import OpTotals
@@ -35,9 +35,9 @@ LARGE_BLOCK_BYTES: Final = 64 << 10
 """From this mean size on bandwidth says more than IOPS."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LineFigures:
-    """One line of one run. Latencies from the intended start; None where nothing was measured."""
+    """One line of one run; None where nothing was measured."""
 
     job: str
     """Its name, or `WHOLE`."""
@@ -47,13 +47,10 @@ class LineFigures:
     errors: int
     iops: Estimate | None
     bandwidth: Estimate | None
-    mean_ns: Estimate | None
-    percentiles_ns: dict[float, int | None]
+    latency: Latency | None
+    """`lat`: from the intended start."""
     intervals_ns: dict[float, tuple[int, int] | None]
     """95 % interval of each percentile; empty for the lines of single jobs."""
-    histogram: Histogram | None
-    """Of `lat`, to be merged with those of other runs."""
-    max_ns: int | None
     block_bytes: float | None
     """Mean size of an I/O."""
     asked_iops: float | None
@@ -68,6 +65,21 @@ class LineFigures:
     def valid(self) -> bool:
         """Whether anything may rest on its numbers."""
         return self.verdict != "not_valid"
+
+    @property
+    def mean_ns(self) -> Estimate | None:
+        """The mean of its latency."""
+        return self.latency.mean if self.latency else None
+
+    @cached_property
+    def percentiles_ns(self) -> dict[float, int | None]:
+        """Those of its latency that a study shows."""
+        return self.latency.percentiles(PERCENTILES) if self.latency else dict.fromkeys(PERCENTILES)
+
+    @property
+    def max_ns(self) -> int | None:
+        """Its longest latency."""
+        return None if self.latency is None or self.latency.max_ns is None else int(self.latency.max_ns)
 
     @property
     def large_blocks(self) -> bool:
@@ -200,7 +212,6 @@ def _measured(
     intervals_ns: dict[float, tuple[int, int] | None] | None = None,
     sheet_share: Estimate | None = None,
 ) -> LineFigures:
-    lat: Latency | None = stats.latencies.get("lat")
     return LineFigures(
         job=job,
         op=op,
@@ -208,11 +219,8 @@ def _measured(
         errors=stats.errors,
         iops=stats.iops,
         bandwidth=stats.bandwidth,
-        mean_ns=lat.mean if lat else None,
-        percentiles_ns=lat.percentiles(PERCENTILES) if lat else dict.fromkeys(PERCENTILES),
+        latency=stats.latencies.get("lat"),
         intervals_ns=intervals_ns or {},
-        histogram=lat.histogram if lat else None,
-        max_ns=None if lat is None or lat.max_ns is None else int(lat.max_ns),
         block_bytes=stats.bytes / stats.operations if stats.operations else None,
         asked_iops=asked_iops,
         held=held,
