@@ -209,7 +209,7 @@ def latency_heatmap(summary: Summary, by: By, key: int) -> Spec | None:
     return {
         **base(say("report.chart.heat_map"), rows),
         # Without anti-aliasing neighbours share an edge; a hairline of the same colour closes the gap.
-        "mark": {"type": "rect", "strokeWidth": 0.5, "clip": True},
+        "mark": {"type": "rect", "strokeWidth": 0.5, "clip": True, "aria": False},
         "encoding": {
             "x": time_axis(_span_s(summary, by, key), "t0"),
             "x2": {"field": "t1"},

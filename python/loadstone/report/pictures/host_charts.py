@@ -43,7 +43,7 @@ def host_cpu(summary: Summary) -> charts.Spec | None:
     return {
         **charts.base(say("report.chart.host_cpu"), rows),
         **_titled(say("report.chart.host_cpu"), beyond),
-        "mark": {"type": "rect", "clip": True},
+        "mark": {"type": "rect", "clip": True, "aria": False},
         "encoding": {
             "x": charts.time_axis(charts.whole_s(summary), "t0"),
             "x2": {"field": "t1"},
