@@ -75,10 +75,8 @@ def totals(measurement: Measurement, by: By) -> list[Total]:
         rows = rows.filter(~pl.col("ramp"))
     # An hour of many jobs has half a million rows: they are sorted once, and the rest is sums of sums.
     intervals = columns_added_up(rows, ("key", "op"), LATENCIES, more=OF_INTERVALS, over="interval")
-    whole = {
-        (row["key"], row["op"]): row
-        for row in added_up(intervals, ("key", "op"), LATENCIES).iter_rows(named=True)
-    }
+    sums = added_up(intervals, ("key", "op"), LATENCIES)
+    whole = {(row["key"], row["op"]): row for row in sums.iter_rows(named=True)}
     requested_rows = is_requested(measurement.plan)
     moved: dict[int, list[int]] = {}
     for key, op in _requested_pairs(measurement.plan, rows, list(whole)):
