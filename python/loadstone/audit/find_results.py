@@ -112,8 +112,9 @@ def begin(path: Path, looked: SearchProgress) -> None:
         return
     with contextlib.suppress(LoadstoneError):
         points = _with_runs(read_study(path, unverified=looked.unverified))
-        if _is_for_helpers(points, looked):
-            looked.begun[path] = _asked_for(path, points, looked)
+        futures = _asked_for(path, points, looked)
+        if futures is not None:
+            looked.begun[path] = futures
 
 
 def check_there(path: Path) -> int:
@@ -190,28 +191,25 @@ def _runs(
     path: Path, points: Sequence[Point], looked: SearchProgress
 ) -> Iterator[ForeignResults | PassedOver]:
     """Read runs of a study, many of them by helpers."""
-    if not _is_for_helpers(points, looked):
-        for point in points:
-            yield _of_study(path, point, looked.unverified)
+    futures = looked.begun.pop(path, None) or _asked_for(path, points, looked)
+    if futures is not None:
+        yield from (one.result() for one in futures)
         return
-    yield from (one.result() for one in looked.begun.pop(path, None) or _asked_for(path, points, looked))
+    for point in points:
+        yield _of_study(path, point, looked.unverified)
 
 
 def _with_runs(study: StudyRecord) -> list[Point]:
     return [point for point in study.points if point.bundle and point.role != "prepare"]
 
 
-def _is_for_helpers(points: Sequence[Point], looked: SearchProgress) -> bool:
-    return looked.helpers is not None and len(points) >= MANY_RUNS and cpus() > 1
-
-
 def _asked_for(
     path: Path, points: Sequence[Point], looked: SearchProgress
-) -> list[Future[ForeignResults | PassedOver]]:
-    helpers = looked.helpers
-    return (
-        [] if helpers is None else [helpers.do(_of_study, path, point, looked.unverified) for point in points]
-    )
+) -> list[Future[ForeignResults | PassedOver]] | None:
+    """Have helpers read runs; None where there are no helpers or too few runs."""
+    if looked.helpers is None or len(points) < MANY_RUNS or cpus() == 1:
+        return None
+    return [looked.helpers.do(_of_study, path, point, looked.unverified) for point in points]
 
 
 def _of_study(path: Path, point: Point, unverified: bool) -> ForeignResults | PassedOver:  # it travels
