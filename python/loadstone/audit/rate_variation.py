@@ -81,7 +81,7 @@ def evenness(case: Case) -> RateVariation | None:
     cuts = range(0, each, max(1, each // CUTS))
     return RateVariation(
         dispersion=min(_between(ops[cut:], sum_ns[cut:], each) for cut in cuts) / latency.stddev_ns**2,
-        scatter=latency.stddev_ns / latency.mean_ns,
+        scatter=latency.cv,
         ios=ios,
     )
 

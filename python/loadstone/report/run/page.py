@@ -72,7 +72,7 @@ def render(summary: Summary, audit: Callable[[], Audited] | None = None) -> str:
 def _charts(summary: Summary, drawer: Drawer) -> dict[str, Any]:
     """Have the charts drawn that need no verdict, under the names that the page gives them.
 
-    Those of the host come first: they are drawn while the samples are read.
+    Those of the host come first: they are drawn while the samples are added up.
     """
     of_host = {
         "host": _drawn(drawer, host_charts.host_cpu(summary), host_charts.host_memory(summary)),
