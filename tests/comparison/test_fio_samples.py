@@ -71,6 +71,17 @@ def test_samples_of_one_run_tell_the_error_of_its_rate_and_latency(tmp_path: Pat
         assert one.freedom == pytest.approx(11.0)
 
 
+def test_printed_rates_of_64k_blocks_are_compared_by_bandwidth(tmp_path: Path) -> None:
+    """Their quotient is 65535.99999994: IOPS came first, and beside a run of ours there was no bandwidth."""
+    printed = {"iops": 10_915.38974, "bw_bytes": 715_350_982}
+    before = of_fio(tmp_path / "before.json", 10_915.4, told=printed)
+    after = of_fio(tmp_path / "after.json", 10_000.0)
+    (phase,) = read_side(before).phases
+    assert phase.block_bytes is not None
+    assert phase.block_bytes < 65536
+    assert [one.metric for one in compare([before, after]).effects if one.first] == [BANDWIDTH]
+
+
 def test_a_rate_that_fell_to_a_fifth_is_worse_than_that_of_one_old_result(tmp_path: Path) -> None:
     """One result of fio was never told apart from anything: the matrix of before and after was grey."""
     before = of_fio(tmp_path / "before.json", 10_000.0)

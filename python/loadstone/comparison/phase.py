@@ -17,7 +17,7 @@ from loadstone.analysis.histogram import MIN_BEYOND, Histogram
 from loadstone.analysis.statistics import significance as statistics
 from loadstone.analysis.statistics.significance import Sample
 from loadstone.analysis.study.curve import RATE
-from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
+from loadstone.analysis.study.run_figures import are_large
 from loadstone.audit.from_bundle import cases
 from loadstone.audit.judge import judge, judge_case
 from loadstone.comparison import measured_values, settings
@@ -129,7 +129,7 @@ class ComparedPhase:
     def large_blocks(self) -> bool:
         """Whether bandwidth tells more than IOPS."""
         block = self.block_bytes
-        return isinstance(self.values.get(BANDWIDTH), Sample) if block is None else block >= LARGE_BLOCK_BYTES
+        return isinstance(self.values.get(BANDWIDTH), Sample) if block is None else are_large(block)
 
     @property
     def block_bytes(self) -> float | None:

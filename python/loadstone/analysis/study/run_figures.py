@@ -32,7 +32,14 @@ ALL_OPS: Final = "all"
 WHOLE: Final = "total"
 KINDS: Final[dict[str, Kind]] = {kind: kind for kind in get_args(Kind)}
 LARGE_BLOCK_BYTES: Final = 64 << 10
-"""From this mean size on bandwidth says more than IOPS."""
+"""From about this mean size on bandwidth says more than IOPS."""
+ROUNDED: Final = 0.9
+"""A mean of blocks of 64 KiB may be a little less: of rates that were printed, or with the end of a file."""
+
+
+def are_large(block_bytes: float) -> bool:
+    """Tell whether bandwidth says more than IOPS of I/Os of this mean size."""
+    return block_bytes >= ROUNDED * LARGE_BLOCK_BYTES
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,7 @@ class LineFigures:
     @property
     def large_blocks(self) -> bool:
         """Whether bandwidth says more than IOPS."""
-        return self.block_bytes is not None and self.block_bytes >= LARGE_BLOCK_BYTES
+        return self.block_bytes is not None and are_large(self.block_bytes)
 
     @property
     def rate(self) -> Estimate | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
+from loadstone.analysis.study.run_figures import are_large
 from loadstone.audit import case_queries
 from loadstone.audit.rule import Answer, Clear, Finding, NotMine, Rule, cannot_tell
 from loadstone.messages import say
@@ -48,7 +48,7 @@ def _of(case: Case, op: Op) -> Finding | None:
     merged = ratio > MERGED
     # Through the page cache nothing else is to be expected; and of large blocks the bandwidth is the
     # number, which merging leaves as it is.
-    expected = case_queries.buffered(case) or block_bytes >= LARGE_BLOCK_BYTES
+    expected = case_queries.buffered(case) or are_large(block_bytes)
     cut = ratio <= IN_PIECES and block_bytes <= CUT_BYTES and not case_queries.buffered(case)
     return Finding(
         effect="suspect" if cut or (merged and not expected) else "note",

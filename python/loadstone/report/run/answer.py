@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from rich.text import Text
 
 from loadstone import units
-from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
+from loadstone.analysis.study.run_figures import are_large
 from loadstone.messages import say
 from loadstone.report.verdict.words import STYLES, headline, sureness
 
@@ -111,7 +111,7 @@ def _phase(summary: Summary, total: Total, verdict: Verdict | None) -> PhaseAnsw
 
 def _rates(data: OpTotals) -> tuple[str, str, list[str]]:
     """Return the rate that matters, its unit, and the other one."""
-    large = data.bytes / data.operations >= LARGE_BLOCK_BYTES
+    large = are_large(data.bytes / data.operations)
     iops = units.with_error(data.iops, "count")
     moved = units.with_error(data.bandwidth, "binary") if data.bytes else units.NONE
     if not large:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loadstone import notes, units
 from loadstone.analysis.read_back import verified
-from loadstone.analysis.study.run_figures import LARGE_BLOCK_BYTES
+from loadstone.analysis.study.run_figures import are_large
 from loadstone.analysis.watched import document as documents
 from loadstone.errors import InputError
 from loadstone.messages import make_error, say
@@ -163,7 +163,7 @@ def rate_over_time(summary: Summary) -> Spec | None:
 def large(summary: Summary) -> bool:
     """Tell whether bandwidth says more of a run than IOPS."""
     data = summary.total.data
-    return data is not None and data.operations > 0 and data.bytes / data.operations >= LARGE_BLOCK_BYTES
+    return data is not None and data.operations > 0 and are_large(data.bytes / data.operations)
 
 
 def _paths(summary: Summary, audited: Audited | None) -> list[tuple[str, str]]:
