@@ -181,7 +181,7 @@ def test_a_copy_of_a_side_does_not_differ(tmp_path: Path, seed: int) -> None:
 
 def test_a_gate_that_does_not_pass_names_no_chance_that_would() -> None:
     """At 79.9 of 100 it said *80 of 100 cases (at least 80)*, and the line below it 79."""
-    weak = Power("4k random read", "IOPS", "after", ENOUGH - 0.001, None)
+    weak = Power("4k random read", "4k random read", "IOPS", "after", ENOUGH - 0.001, None)
     judged = Gate("not_detectable", (gate_module._weak(weak, 0.05),), 0.05)
     lines = words.gate(judged, [weak])
     assert "79 of 100 cases (at least 80)" in lines[0]

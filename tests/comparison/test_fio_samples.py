@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import loadstone
 from loadstone.analysis.statistics.significance import Sample
 from loadstone.comparison import matrix, pairing
 from loadstone.comparison.compare import compare
@@ -89,6 +90,18 @@ def test_a_rate_that_fell_to_a_fifth_is_worse_than_that_of_one_old_result(tmp_pa
     for after, judgement in ((worse, "worse"), (same, "same")):
         first = next(one for one in compare([before, after]).effects if one.first)
         assert first.judgement == judgement
+
+
+def test_a_gate_over_three_sides_says_which_of_them_is_worse(tmp_path: Path) -> None:
+    """Two reasons with the same words were of two sides, and nobody could tell of which."""
+    paths = [of_fio(tmp_path / f"{name}.json", iops) for name, iops in (("a", 1e4), ("b", 2e3), ("c", 9e3))]
+    worse = loadstone.compare(*paths).decide()
+    assert worse.outcome == "regression"
+    assert {why[:7] for why in worse.why} == {"b.json:"}
+    paths[1] = of_fio(tmp_path / "d.json", 9_990.0)
+    weak = loadstone.compare(*paths).decide(detect=0.001)
+    assert weak.outcome == "not_detectable"
+    assert {why[:7] for why in weak.why} == {"d.json:", "c.json:"}
 
 
 def test_the_spread_of_repeats_is_their_error(tmp_path: Path) -> None:

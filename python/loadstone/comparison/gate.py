@@ -38,6 +38,8 @@ class Power:
     """The chance to find a regression of the stated size in one pattern; 0 where no error is known."""
 
     pattern: str
+    subject: str
+    """The pattern; of more than two sides with the name of the side."""
     metric: str
     side: str
     power: float
@@ -80,8 +82,8 @@ def powers(
             power, smallest = (0.0, None) if one.of_asked_rate else _power(one, detect, each, tolerance)
             all_powers.append(
                 Power(
-                    one.pattern, one.metric.name, sides[at].name, power, smallest, one.of_single_runs,
-                    one.of_asked_rate,
+                    one.pattern, of_side(one.pattern, at, sides), one.metric.name, sides[at].name, power,
+                    smallest, one.of_single_runs, one.of_asked_rate,
                 )
             )  # fmt: skip
     return all_powers
@@ -115,11 +117,12 @@ def gate(
         if one.judgement == "worse" and one.contrast is not None and abs(one.contrast.change) > tolerance
     ]
     reasons = [
-        f"{one.pattern}: {one.metric.name} is worse by {_percent(abs(one.contrast.change))}"
+        f"{of_side(one.pattern, one.side, sides)}: {one.metric.name} is worse by"
+        f" {_percent(abs(one.contrast.change))}"
         for one in _once(worse)
         if one.contrast is not None
     ]
-    reasons += _worse_parts(parts, tolerance)
+    reasons += _worse_parts(parts, sides, tolerance)
     if reasons:
         return Gate("regression", tuple(reasons), detect)
     if alone:
@@ -131,21 +134,27 @@ def gate(
     untested = {one.pattern for one in effects} - {one.pattern for one in known}
     if weak or untested:
         unrepeated = [one for one in effects if one.judgement == "unrepeated" and _is_worse(one)]
-        reasons = [_unrepeated(one) for one in _once(unrepeated)]
+        reasons = [_unrepeated(one, sides) for one in _once(unrepeated)]
         reasons += [_weak(one, detect) for one in weak]
         reasons += [f"{pattern}: no rate and no latency on both sides" for pattern in sorted(untested)]
         return Gate("not_detectable", tuple(reasons), detect)
     return Gate("passed", (), detect)
 
 
-def _worse_parts(parts: Sequence[JobRow], tolerance: float) -> Iterator[str]:
+def of_side(subject: str, side: int, sides: Sequence[Side]) -> str:
+    """Return what a reason is about: of more than two sides with the name of the one it is of."""
+    return subject if len(sides) == 2 else f"{sides[side].name}: {subject}"
+
+
+def _worse_parts(parts: Sequence[JobRow], sides: Sequence[Side], tolerance: float) -> Iterator[str]:
     """Say which jobs and operations became worse."""
     for row in parts:
-        for cell in row.cells:
+        for at, cell in enumerate(row.cells):
             contrast = cell.contrast
             if cell.judgement == "worse" and contrast is not None and abs(contrast.change) > tolerance:
                 change = _percent(abs(contrast.change))
-                yield say("comparison.gate.part", part=row.name, metric=row.metric.name, change=change)
+                part = of_side(row.name, at, sides)
+                yield say("comparison.gate.part", part=part, metric=row.metric.name, change=change)
 
 
 def _once(worse: Sequence[Effect]) -> list[Effect]:
@@ -158,20 +167,23 @@ def _is_worse(one: Effect) -> bool:
     return one.contrast is not None and (one.contrast.change < 0) == one.metric.more_is_better
 
 
-def _unrepeated(one: Effect) -> str:
+def _unrepeated(one: Effect, sides: Sequence[Side]) -> str:
     change = 0.0 if one.contrast is None else abs(one.contrast.change)
     return say(
-        "comparison.gate.unrepeated", pattern=one.pattern, metric=one.metric.name, change=_percent(change)
+        "comparison.gate.unrepeated",
+        pattern=of_side(one.pattern, one.side, sides),
+        metric=one.metric.name,
+        change=_percent(change),
     )
 
 
 def _weak(one: Power, detect: float) -> str:
     if one.of_asked_rate:
-        return say("comparison.gate.asked_rate", pattern=one.pattern)
+        return say("comparison.gate.asked_rate", pattern=one.subject)
     key = "weak" if one.smallest is None else "weak_with_smallest"
     return say(
         f"comparison.gate.{'single_runs' if one.of_single_runs else key}",
-        pattern=one.pattern,
+        pattern=one.subject,
         regression=_percent(detect),
         metric=one.metric,
         cases=whole_cases(one.power),

@@ -399,7 +399,7 @@ def gate(judged: Gate, known: Sequence[Power]) -> list[str]:
                 "report.comparison.power",
                 size=f"{judged.detect * 100:.3g}",
                 cases=str(whole_cases(weakest.power)),
-                pattern=weakest.pattern,
+                pattern=weakest.subject,
                 metric=weakest.metric,
             )
         )
