@@ -86,6 +86,18 @@ def test_a_gate_does_not_pass_for_a_typo_where_it_has_seen_nothing(tmp_path: Pat
     assert main(words) == 2
 
 
+@pytest.mark.parametrize("option", ["--detect", "--tolerance"])
+def test_what_only_a_gate_reads_is_refused_without_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    """`--detect` was read and forgotten: nothing of it was printed, and nobody was told."""
+    words = ["compare", str(made(tmp_path / "before")), str(made(tmp_path / "after", seed=2))]
+    assert main([*words, option, "7%"]) == 2
+    assert f"{option}: has no effect without --gate" in capsys.readouterr().err
+    assert main([*words, "--detect", "7%", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["detect"] == 0.07
+
+
 def without_options(folder: Path) -> None:
     """As fio 2.1 wrote it: nothing of what a job asked for."""
     for file in folder.glob("*.json"):

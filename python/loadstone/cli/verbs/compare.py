@@ -62,7 +62,7 @@ def compare(
     alpha
         How often chance may tell equal results apart, in either direction together [default: 5%].
     """
-    sizes, level = _gate_sizes(detect, tolerance, gate=gate), _share(alpha, "--alpha", "5%", 0.05)
+    level, sizes = _share(alpha, "--alpha", "5%", 0.05), _gate_sizes(detect, tolerance, gate, json)
     if markdown and json:
         raise SHELL.error("cli.option.exclude_markdown")
     files = [*(output or []), *([html] if html is not None else [])]
@@ -94,12 +94,12 @@ class _GateSizes(TypedDict):
     tolerance: float
 
 
-def _gate_sizes(detect: str | None, tolerance: str | None, *, gate: bool) -> _GateSizes:
-    """Read what a gate must be able to see, and what it lets pass."""
+def _gate_sizes(detect: str | None, tolerance: str | None, gate: bool, json: bool) -> _GateSizes:
+    """Read what a gate must be able to see, and what it lets pass; the document tells the chances, too."""
     from loadstone.api import comparing
 
     allowed = _share(tolerance, "--tolerance", "2%", 0.0, gate=gate)
-    size = _share(detect, "--detect", "5%", comparing.least_detected(allowed))
+    size = _share(detect, "--detect", "5%", comparing.least_detected(allowed), gate=gate or json)
     if size <= allowed:
         raise SHELL.error("cli.compare.detect", "detect")
     return _GateSizes(detect=size, tolerance=allowed)
