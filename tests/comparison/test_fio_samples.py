@@ -92,6 +92,23 @@ def test_a_rate_that_fell_to_a_fifth_is_worse_than_that_of_one_old_result(tmp_pa
         assert first.judgement == judgement
 
 
+def test_results_of_several_devices_are_repeats_of_one_load_and_said_to_be_of_others(tmp_path: Path) -> None:
+    """Three LUNs, one after the other, were three repeats, and nothing said that they are not of one disk."""
+    for side, devices in (("before", "bcd"), ("after", "bbb")):
+        (tmp_path / side).mkdir()
+        for at, device in enumerate(devices):
+            path = of_fio(tmp_path / side / f"{at}.json", 10_000.0 + at)
+            document = json.loads(path.read_text())
+            document |= {"timestamp": 1_600_000_000 + 100 * at, "timestamp_ms": None}
+            document["jobs"][0].pop("job_start", None)
+            document["jobs"][0]["job options"]["filename"] = f"/dev/sd{device}"
+            path.write_text(json.dumps(document))
+    warnings = compare([tmp_path / "before", tmp_path / "after"]).warnings
+    (differ,) = [one for one in warnings if "/dev/sdb" in one]
+    assert differ.startswith("before: runs of 64k sequential read are not alike")
+    assert "targets (/dev/sdb, /dev/sdc, /dev/sdd)" in differ
+
+
 def test_a_gate_over_three_sides_says_which_of_them_is_worse(tmp_path: Path) -> None:
     """Two reasons with the same words were of two sides, and nobody could tell of which."""
     paths = [of_fio(tmp_path / f"{name}.json", iops) for name, iops in (("a", 1e4), ("b", 2e3), ("c", 9e3))]

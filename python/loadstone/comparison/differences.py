@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadstone import units
-from loadstone.comparison.settings import JOB_WORDS, first_of
+from loadstone.comparison.settings import JOB_WORDS, TARGETS, first_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -188,8 +188,10 @@ MOST_GROUPS: Final = 2
 """Where a setting differs in more ways over the patterns, its values are listed and not their patterns."""
 
 
-OF_REPEATS: Final = ("measured by", "fill of the target", "run time", "ramp")
+OF_REPEATS: Final = ("measured by", "fill of the target", TARGETS, "run time", "ramp")
 """Settings that repeats of one load may differ in, and should not."""
+DEVICES: Final = "/dev/"
+"""How the names of devices begin: of repeats each file may be in a directory of its own."""
 
 
 def within(phases: Sequence[ComparedPhase]) -> dict[str, str]:
@@ -200,7 +202,7 @@ def within(phases: Sequence[ComparedPhase]) -> dict[str, str]:
         for phase in phases
     ]
     known = [
-        {key: one[key] for key in OF_REPEATS if key in one}
+        {key: one[key] for key in OF_REPEATS if key in one and (key != TARGETS or DEVICES in one[key])}
         | ({} if environment is None else _facts(environment))
         for one, environment in zip(all_settings, environments, strict=True)
     ]

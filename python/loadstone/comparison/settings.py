@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from loadstone.audit.case import Case, JobRequest, Source
     from loadstone.comparison.phase import ComparedPhase
 
+TARGETS: Final = "targets"
 JOB_WORDS: Final = (
     "block size",
     "read share",
@@ -121,7 +122,7 @@ def _of_job(job: JobRequest) -> Iterator[tuple[str, str | None]]:
     yield "shares of block sizes", _shares(job)
     yield from job.options.items()
     for target in job.targets:
-        yield "targets", target
+        yield TARGETS, target
     yield "run time", None if job.runtime_s is None else units.seconds(job.runtime_s)
     yield "ramp", None if job.ramp_s is None else units.seconds(job.ramp_s)
 
