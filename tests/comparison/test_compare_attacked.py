@@ -90,8 +90,20 @@ def result(chance: random.Random, path: Path) -> None:
         path.with_suffix(chance.choice([".json", ".csv", ".toml", ".txt"])).write_text(chance.choice(BROKEN))
 
 
+def of_one_load(chance: random.Random, place: Path) -> list[Path]:
+    """Draw sides of whole runs of one load, with nothing wrong: only these come to the gate's last question."""
+    paths = [place / f"side{at}" for at in range(chance.choice([2, 2, 3]))]
+    for path in paths:
+        for number in range(chance.choice([1, 2, 3])):
+            job = MadeJob("a", {"read": chance.choice([900.0, 1000.0])})
+            runs.make(path / f"{number}", job, seconds=20.0, seed=chance.randrange(10**6))
+    return paths
+
+
 def sides(chance: random.Random, place: Path) -> list[Path]:
     """Draw two or three sides; one of them may be a copy of the first."""
+    if chance.random() < 0.15:
+        return of_one_load(chance, place)
     made: list[Path] = []
     for at in range(chance.choice([2, 2, 3])):
         side = place / f"side{at}"
