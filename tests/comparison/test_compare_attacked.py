@@ -91,7 +91,7 @@ def result(chance: random.Random, path: Path) -> None:
 
 
 def of_one_load(chance: random.Random, place: Path) -> list[Path]:
-    """Draw sides of whole runs of one load, with nothing wrong: only these come to the gate's last question."""
+    """Draw sides of whole runs of one load, with nothing wrong: only these come to a gate's last question."""
     paths = [place / f"side{at}" for at in range(chance.choice([2, 2, 3]))]
     for path in paths:
         for number in range(chance.choice([1, 2, 3])):

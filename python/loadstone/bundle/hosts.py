@@ -82,29 +82,34 @@ class HostsRecord(FrozenModel):
 
 
 def shifted_samples(piece: pl.DataFrame, part: HostPart, interval_ns: int) -> pl.DataFrame:
-    """Return a host's samples on the run's clock, with the run's cells."""
+    """Return a host's samples on the run's clock, with the run's cells; null where that is out of range."""
     moved = {
-        "cell": pl.col("cell") + part.first_cell,
-        "interval": (pl.col("interval").cast(pl.Int64) + round(part.shift_ns / interval_ns)).clip(0),
-        "start_ns": (pl.col("start_ns").cast(pl.Int64) + part.shift_ns).clip(0),
-        "end_ns": (pl.col("end_ns").cast(pl.Int64) + part.shift_ns).clip(0),
+        "cell": _number("cell") + part.first_cell,
+        "interval": (_number("interval") + round(part.shift_ns / interval_ns)).clip(0),
+        "start_ns": (_number("start_ns") + part.shift_ns).clip(0),
+        "end_ns": (_number("end_ns") + part.shift_ns).clip(0),
     }
     return _moved(piece, moved)
 
 
 def shifted_ios(piece: pl.DataFrame, part: HostPart) -> pl.DataFrame:
-    """Return a host's I/Os on the run's clock, with the run's streams and targets."""
+    """Return a host's I/Os on the run's clock, with the run's streams and targets; as `shifted_samples`."""
     targets = dict(enumerate(part.targets))
     moved = {
-        "t_ns": (pl.col("t_ns").cast(pl.Int64) + part.shift_ns).clip(0),
-        "stream": pl.col("stream") + part.first_stream,
+        "t_ns": (_number("t_ns") + part.shift_ns).clip(0),
+        "stream": _number("stream") + part.first_stream,
         "target": pl.col("target").replace_strict(targets, default=None),
     }
     return _moved(piece, moved)
 
 
+def _number(name: str) -> pl.Expr:
+    """Return a column to be added to: in its own type a sum that is too large would begin again at 0."""
+    return pl.col(name).cast(pl.Int64, strict=False)
+
+
 def _moved(piece: pl.DataFrame, moved: dict[str, pl.Expr]) -> pl.DataFrame:
     known = {name: expression for name, expression in moved.items() if name in piece.columns}
     return piece.with_columns(
-        **{name: expression.cast(piece.schema[name]) for name, expression in known.items()}
+        **{name: expression.cast(piece.schema[name], strict=False) for name, expression in known.items()}
     )

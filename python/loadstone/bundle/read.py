@@ -302,9 +302,8 @@ class Bundle:
         most_ns = FREE_NS + MOST_TIMES * self._known_ns
         if reached <= most_ns:
             return rows, 0
-        # A row without the number of its interval is kept, as everywhere.
         in_time = (pl.col("end_ns") <= most_ns) & (pl.col("interval") <= most_ns // interval_ns)
-        right = rows.filter(in_time.fill_null(value=True))
+        right = rows.filter(in_time)
         return right, rows.height - right.height
 
     @cached_property

@@ -177,7 +177,9 @@ def _first_line(error: BaseException) -> str:
 NAMED: Final = ("cell", "op", "stage")
 CHECKED: Final = (*NAMED, "interval", "start_ns", "end_ns", "ops", "bytes", "errors", "shorts")
 """Columns that decide whether a row of the samples counts, whichever of them are asked for."""
-WITHOUT_NULLS: Final = frozenset(("priority", "ramp"))
+OF_LATENCIES: Final = ("_sum_ns", "_sumsq_ns2", "_min_ns", "_max_ns", "_samples")
+"""How columns of numbers of a latency end."""
+WITHOUT_NULLS: Final = frozenset(("interval", "priority", "ramp"))
 """The engine leaves them out of no row."""
 
 
@@ -247,6 +249,8 @@ def _is_plain(table: pl.DataFrame) -> bool:
     Nearly always that is so, and much is asked at once where `_wrong` would ask row by row.
     """
     for name in table.columns:
+        if name.endswith(OF_LATENCIES) and table[name].null_count():
+            return False
         if name.endswith(("_sum_ns", "_sumsq_ns2")):
             bounds = (table[name].sum(), table[name].min(), table[name].max())
             whole, least, most = (float(one) if isinstance(one, int | float) else 0.0 for one in bounds)
@@ -255,6 +259,10 @@ def _is_plain(table: pl.DataFrame) -> bool:
         elif name.endswith(("_min_ns", "_max_ns")):
             longest = table[name].max()
             if isinstance(longest, int) and longest > TEN_YEARS_NS:
+                return False
+        elif name.endswith("_samples"):
+            ends = (table[name].min(), table[name].max())
+            if any(isinstance(one, int) and not 0 <= one <= MOST_AMOUNT for one in ends):
                 return False
     lists = _of_lists(tuple(name for name in table.columns if name.endswith(("_bucket", "_count"))))
     return not lists or not any(table.select(lists).row(0))
@@ -293,8 +301,10 @@ def _nothing(kind: pl.DataType) -> pl.Expr:
 def _wrong(latency: str, names: Collection[str]) -> pl.Expr:
     sums = [pl.col(name) for name in (f"{latency}_sum_ns", f"{latency}_sumsq_ns2") if name in names]
     limits = [pl.col(name) for name in (f"{latency}_min_ns", f"{latency}_max_ns") if name in names]
+    samples = [pl.col(name) for name in (f"{latency}_samples",) if name in names]
     conditions = [~(one.is_finite() & (one >= 0) & (one < MOST_SUM)).fill_null(value=False) for one in sums]
     conditions += [~(one <= TEN_YEARS_NS).fill_null(value=False) for one in limits]
+    conditions += [~one.is_between(0, MOST_AMOUNT).fill_null(value=False) for one in samples]
     bucket, count = pl.col(f"{latency}_bucket"), pl.col(f"{latency}_count")
     if f"{latency}_bucket" in names and f"{latency}_count" in names:
         conditions.append((bucket.list.len() != count.list.len()).fill_null(value=True))
